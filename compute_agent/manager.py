@@ -13,6 +13,7 @@ from armillary.concurrency.periodic import PeriodicTask
 from compute_agent import parts
 from compute_agent.consoles.console_port import ConsolePort
 from compute_agent.endpoint import ComputeEndpoint
+from compute_agent.environment import Environment
 from compute_agent.host import collectors
 from compute_agent.host.allocation_ratios import AllocationRatios
 from compute_agent.host.host_topology import misplaced
@@ -23,8 +24,10 @@ from compute_agent.interface import ComputeAPI
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.journal.run_log import RunLog
 from compute_agent.monitors import load_plugins
-from compute_agent.parts import Environment, Work
+from compute_agent.parts import Work
+from compute_agent.reporting.address_reports import AddressReports
 from compute_agent.reporting.admission import Admission, AdmittedServer
+from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import ConductorLease
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
@@ -96,8 +99,10 @@ class ComputeManager:
             on_stale=self._note_stale,
             is_compared=lambda: self._reconciler.is_compared,
         )
-        self._reconciler = parts.make_reconciler(self._env, self._work)
-        self._addresses = parts.make_address_reports(self._env)
+        self._reconciler = Reconciler(
+            self._env, work=self._work.instances, outbox=self._work.outbox
+        )
+        self._addresses = AddressReports(self._env)
         self._guest_lease = parts.make_guest_lease(
             self._env, self._conductor_lease, self._reconciler, self._note_settled
         )

@@ -1,12 +1,10 @@
 """The parts of an agent, and how they are wired: what works on instances, compares, and reports."""
 
-import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
-
-from oslo_config import cfg
+from collections.abc import Callable, Sequence
 
 from armillary.concurrency import WorkerPool
+from compute_agent.environment import Environment
 from compute_agent.host.allocation_ratios import AllocationRatios
 from compute_agent.host.claims import Claims
 from compute_agent.host.node_identity import NodeIdentity
@@ -15,11 +13,9 @@ from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Journal, State
 from compute_agent.monitors import HostMonitors, MonitorPlugin
-from compute_agent.reporting.address_reports import AddressReports
 from compute_agent.reporting.outbox import SENDERS, OnStale, Outbox
 from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
-from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.guest_lease import GuestLease
@@ -28,19 +24,6 @@ from compute_agent.work.image_fetches import ImageFetcher
 from compute_agent.work.image_tickets import ImageTickets
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.interface import CellConductorAPI
-
-
-@dataclasses.dataclass(frozen=True)
-class Environment:
-    """What all parts stand on: the agent's name, hosts, journal, conductor, and its admission."""
-
-    conf: cfg.ConfigOpts
-    agent: str
-    drivers: Mapping[str, ComputeDriver]
-    journal: Journal
-    conductor: CellConductorAPI
-    is_admitted: Callable[[], bool]
 
 
 class Work:
@@ -76,26 +59,11 @@ class Work:
         self.queue = _queue(env)
         self.outbox = _outbox(env, on_stale)
         self.images = ImageFetcher(env.agent, env.drivers, tickets, on_change)
-        self.guest_resume = GuestResume(
-            env.conf,
-            journal=env.journal,
-            drivers=env.drivers,
-            queue=self.queue,
-            is_compared=is_compared,
-        )
-        claims = Claims(
-            env.conf,
-            journal=env.journal,
-            drivers=env.drivers,
-            ratios=ratios,
-            conductor=env.conductor,
-            agent=env.agent,
-            node_uuid=identity.node_uuid,
-        )
-        staleness_check = StalenessCheck(conductor_lease, env.conductor, env.agent, env.is_admitted)
+        self.guest_resume = GuestResume(env, queue=self.queue, is_compared=is_compared)
+        claims = Claims(env, ratios=ratios, node_uuid=identity.node_uuid)
+        staleness_check = StalenessCheck(env, conductor_lease)
         self.instances = InstanceWork(
-            journal=env.journal,
-            drivers=env.drivers,
+            env,
             claims=claims,
             queue=self.queue,
             outbox=self.outbox,
@@ -106,45 +74,16 @@ class Work:
             is_starting=self.guest_resume.is_waiting,
         )
         self.commands = CommandExecution(
-            env.conf,
-            journal=env.journal,
-            drivers=env.drivers,
+            env,
             image_services=image_services,
             claims=claims,
             queue=self.queue,
             outbox=self.outbox,
-            conductor=env.conductor,
-            agent=env.agent,
             staleness_check=staleness_check,
             on_change=on_change,
             on_unwanted=on_doubt,
             on_fault=self.instances.doubt_power,
         )
-
-
-def make_reconciler(env: Environment, work: Work) -> Reconciler:
-    """Return what compares the hosts with the conductor's records."""
-    return Reconciler(
-        env.conf,
-        journal=env.journal,
-        drivers=env.drivers,
-        conductor=env.conductor,
-        agent=env.agent,
-        work=work.instances,
-        outbox=work.outbox,
-        is_admitted=env.is_admitted,
-    )
-
-
-def make_address_reports(env: Environment) -> AddressReports:
-    """Return what reports the addresses of guests."""
-    return AddressReports(
-        journal=env.journal,
-        drivers=env.drivers,
-        conductor=env.conductor,
-        agent=env.agent,
-        is_admitted=env.is_admitted,
-    )
 
 
 def make_guest_lease(
@@ -155,9 +94,7 @@ def make_guest_lease(
 ) -> GuestLease:
     """Return what holds the guests while the cell may have given up their hosts."""
     return GuestLease(
-        env.conf,
-        agent=env.agent,
-        drivers=env.drivers,
+        env,
         conductor_lease=conductor_lease,
         held=HeldGuests(env.journal),
         is_settled=reconciler.is_settled,
@@ -207,11 +144,5 @@ def _queue(env: Environment) -> WorkQueue:
 
 
 def _outbox(env: Environment, on_stale: OnStale) -> Outbox:
-    return Outbox(
-        journal=env.journal,
-        conductor=env.conductor,
-        agent=env.agent,
-        senders=WorkerPool(SENDERS, f"{env.agent}-outbox", queue_size_max=SENDERS),
-        on_stale=on_stale,
-        is_admitted=env.is_admitted,
-    )
+    senders = WorkerPool(SENDERS, f"{env.agent}-outbox", queue_size_max=SENDERS)
+    return Outbox(env, senders=senders, on_stale=on_stale)

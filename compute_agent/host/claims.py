@@ -5,22 +5,19 @@ The late check catches members of a server group that concurrent requests placed
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-
-from oslo_config import cfg
+from collections.abc import Callable, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
+from compute_agent.environment import Environment
 from compute_agent.host import child_providers
 from compute_agent.host.allocation_ratios import AllocationRatios
 from compute_agent.host.host_topology import DoesNotFit, FreeTopology
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement, PlacementWanted
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.host.reserved import ReservedAmounts, ReservedTopology
-from compute_agent.journal.journal import Entry, Journal, State
-from compute_agent.virt.driver import ComputeDriver
+from compute_agent.journal.journal import Entry, State
 from compute_agent.work.named_locks import NamedLocks
-from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instances.instance_group import InstanceGroup
 from objects.pci import pci_claimed
@@ -44,22 +41,14 @@ class Claims:
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: Environment,
         *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
         ratios: AllocationRatios,
-        conductor: CellConductorAPI,
-        agent: str,
         node_uuid: Callable[[str], str],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._conf = conf
-        self._journal = journal
-        self._drivers = drivers
+        self._env = env
         self._ratios = ratios
-        self._conductor = conductor
-        self._agent = agent
         self._node_uuid = node_uuid
         self._sleep = sleep
         self._locks = NamedLocks()
@@ -74,7 +63,9 @@ class Claims:
         """
 
         def write(place: InstancePlacement) -> bool:
-            return self._journal.claim(str(instance.host), instance.uuid, instance.attempt, place)
+            return self._env.journal.claim(
+                str(instance.host), instance.uuid, instance.attempt, place
+            )
 
         return self._claim(context, instance, spec, write)
 
@@ -103,7 +94,7 @@ class Claims:
     ) -> InstancePlacement | None:
         group = spec.instance_group
         is_strict = group is not None and group.policy in (AFFINITY, ANTI_AFFINITY)
-        is_unchecked = self._conf.workarounds.disable_group_policy_check_upcall
+        is_unchecked = self._env.conf.workarounds.disable_group_policy_check_upcall
         arguments = (instance, spec, write, is_beside_itself)
         if group is None or not is_strict or is_unchecked:
             return self._claim_resources(*arguments)
@@ -122,7 +113,7 @@ class Claims:
             return ANYWHERE if write(ANYWHERE) else None
         host = str(instance.host)
         with self._locks.hold(("host", host)):
-            entries = self._journal.list_entries(host=host)
+            entries = self._env.journal.list_entries(host=host)
             others = [entry for entry in entries if entry.instance_uuid != instance.uuid]
             if spec.limits is not None:
                 self._check_limits(instance, spec.limits, others)
@@ -143,11 +134,11 @@ class Claims:
                 return ANYWHERE
             claimed = (entry for entry in others if entry.is_claimed)
             places = FreeTopology.of(
-                self._drivers[host],
+                self._env.drivers[host],
                 self._ratios.of(host),
                 claimed,
-                packing=self._conf.compute.packing_host_numa_cells_allocation_strategy,
-                reserve=ReservedTopology.of(self._conf),
+                packing=self._env.conf.compute.packing_host_numa_cells_allocation_strategy,
+                reserve=ReservedTopology.of(self._env.conf),
                 devices=self._devices(host, wanted),
             )
             limits = spec.limits.numa_topology if spec.limits is not None else None
@@ -159,7 +150,7 @@ class Claims:
 
     def _devices(self, host: str, wanted: PlacementWanted) -> Sequence[PciDevice]:
         """Return the host's devices, with provider UUIDs if the claim names providers."""
-        devices = self._drivers[host].get_pci_devices()
+        devices = self._env.drivers[host].get_pci_devices()
         if any(pci_claimed.names_providers(request.spec) for request in wanted.pci_requests):
             return child_providers.named(devices, self._node_uuid(host))
         return devices
@@ -168,7 +159,7 @@ class Claims:
         self, instance: Instance, limits: SchedulerLimits, others: list[Entry]
     ) -> None:
         others = [entry for entry in others if entry.is_claimed]
-        reserved = ReservedAmounts.of(self._conf, guests=len(others) + 1)
+        reserved = ReservedAmounts.of(self._env.conf, guests=len(others) + 1)
         flavor = instance.flavor
         sums = (
             ("MiB of memory", limits.memory_mb, reserved.memory_mb, flavor.memory_mb,
@@ -203,7 +194,7 @@ class Claims:
         else:
             neighbours = {
                 entry.instance_uuid
-                for entry in self._journal.list_entries(host=host)
+                for entry in self._env.journal.list_entries(host=host)
                 if _is_settled_member(entry, group)
             }
             is_violated = len(neighbours & members.keys()) >= group.max_server_per_host
@@ -218,7 +209,7 @@ class Claims:
         failures = 0
         while True:
             try:
-                return self._conductor.list_group_members(context, self._agent, group.uuid)
+                return self._env.conductor.list_group_members(context, self._env.agent, group.uuid)
             except exception.Unavailable as error:
                 failures += 1
                 if failures == GROUP_TRIES:

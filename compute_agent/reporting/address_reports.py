@@ -1,13 +1,11 @@
 """Addresses of guests, as drivers find them, told to the cell conductor when they change."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from armillary import exception
 from armillary.context import admin_context
-from compute_agent.journal.journal import Journal
-from compute_agent.virt.driver import ComputeDriver
-from conductor.cell_conductor.interface import CellConductorAPI
+from compute_agent.environment import Environment
 from objects.instances.guest_addresses import ADDRESSES_MAX, GuestAddresses
 
 LOG = logging.getLogger(__name__)
@@ -21,40 +19,28 @@ class AddressReports:
     Addresses that are not found any more are not taken back: a guest that is off keeps its own.
     """
 
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
-        conductor: CellConductorAPI,
-        agent: str,
-        is_admitted: Callable[[], bool],
-    ) -> None:
-        self._journal = journal
-        self._drivers = drivers
-        self._conductor = conductor
-        self._agent = agent
-        self._is_admitted = is_admitted
+    def __init__(self, env: Environment) -> None:
+        self._env = env
         self._told: dict[tuple[str, str], GuestAddresses] = {}
 
     def run(self) -> None:
         """Tell what was found since the last time; what cannot be told is tried the next time."""
-        if not self._is_admitted():
+        if not self._env.is_admitted():
             return
         found = {(one.host, one.instance_uuid): one for one in self._find()}
         new = [one for key, one in found.items() if self._told.get(key) != one]
         for first in range(0, len(new), GUESTS_PER_MESSAGE_MAX):
             batch = new[first : first + GUESTS_PER_MESSAGE_MAX]
             try:
-                self._conductor.report_addresses(admin_context(), self._agent, batch)
+                self._env.conductor.report_addresses(admin_context(), self._env.agent, batch)
             except exception.ArmillaryError as error:
                 LOG.info("Cannot report the addresses of %d guests: %s", len(batch), error)
                 found = {key: one for key, one in found.items() if one not in batch}
         self._told = found
 
     def _find(self) -> Iterator[GuestAddresses]:
-        running = self._journal.list_running()
-        for host, driver in self._drivers.items():
+        running = self._env.journal.list_running()
+        for host, driver in self._env.drivers.items():
             if host not in running:
                 continue
             try:

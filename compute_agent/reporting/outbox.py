@@ -10,9 +10,9 @@ from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.logs.outage_log import OutageLog
-from compute_agent.journal.journal import Journal, Kind, Report
+from compute_agent.environment import Environment
+from compute_agent.journal.journal import Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
-from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instances.instance_command import BuiltReport, CommandId
 
 LOG = logging.getLogger(__name__)
@@ -39,23 +39,17 @@ class Outbox:
 
     def __init__(
         self,
+        env: Environment,
         *,
-        journal: Journal,
-        conductor: CellConductorAPI,
-        agent: str,
         senders: WorkerPool,
         on_stale: OnStale,
-        is_admitted: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._journal = journal
-        self._conductor = conductor
-        self._agent = agent
+        self._env = env
         self._on_stale = on_stale
-        self._is_admitted = is_admitted
         self._clock = clock
         self._senders = senders
-        self._loop = WakeableLoop(f"{agent}-outbox", self.step)
+        self._loop = WakeableLoop(f"{env.agent}-outbox", self.step)
         self._outage = OutageLog(LOG, "the cell conductor (reports)")
         self._lock = threading.Lock()
         self._under_way: set[str] = set()
@@ -79,7 +73,7 @@ class Outbox:
 
     def step(self) -> float | None:
         """Send due reports; return the seconds until the next one is due, else None."""
-        if not self._is_admitted():
+        if not self._env.is_admitted():
             return None  # woken when it is
         now = self._clock()
         with self._lock:
@@ -87,7 +81,7 @@ class Outbox:
                 return self._pause_until - now
             under_way = sorted(self._under_way)
         refused = self._refused.waiting()
-        found = self._journal.next_reports(BATCH_SIZE_MAX + len(refused), skip=under_way)
+        found = self._env.journal.next_reports(BATCH_SIZE_MAX + len(refused), skip=under_way)
         for batch in self._batches([report for report in found if report.id not in refused]):
             if not self._send(batch):
                 break
@@ -132,8 +126,8 @@ class Outbox:
     def _deliver_together(self, batch: Sequence[Report]) -> None:
         """Send successes in one message, or one by one if the conductor rejects it."""
         try:
-            answers = self._conductor.builds_succeeded(
-                admin_context(), self._agent, [_built(report) for report in batch]
+            answers = self._env.conductor.builds_succeeded(
+                admin_context(), self._env.agent, [_built(report) for report in batch]
             )
         except exception.Unavailable:
             raise
@@ -154,33 +148,35 @@ class Outbox:
 
     def _call(self, report: Report) -> str:
         context = _context_of(report)
-        where = (self._agent, report.host, report.instance_uuid)
+        where = (self._env.agent, report.host, report.instance_uuid)
         result = report.result
         match report.kind:
             case Kind.BUILD_SUCCEEDED:
-                (answer,) = self._conductor.builds_succeeded(context, self._agent, [_built(report)])
+                (answer,) = self._env.conductor.builds_succeeded(
+                    context, self._env.agent, [_built(report)]
+                )
                 return answer
             case Kind.BUILD_FAILED:
                 assert result.fault is not None
-                return self._conductor.build_failed(
+                return self._env.conductor.build_failed(
                     context, *where, report.attempt, fault=result.fault, retry=result.retry
                 )
             case Kind.INSTANCE_DELETED:
-                return self._conductor.instance_deleted(context, *where)
+                return self._env.conductor.instance_deleted(context, *where)
             case Kind.INSTANCE_ENDED:
-                return self._conductor.instance_ended(
+                return self._env.conductor.instance_ended(
                     context, *where, report.attempt,
                     exit_code=result.exit_code, reason=result.reason,
                 )  # fmt: skip
             case Kind.POWER_CHANGED:
-                return self._conductor.power_changed(
+                return self._env.conductor.power_changed(
                     context, *where, report.attempt,
                     power_state=result.power_state, reason=result.reason,
                 )  # fmt: skip
             case Kind.COMMAND_ANSWERED:
-                return self._conductor.command_answered(
+                return self._env.conductor.command_answered(
                     context,
-                    self._agent,
+                    self._env.agent,
                     CommandId(report.host, report.instance_uuid, report.attempt),
                     answer=result.answer,
                     fault=result.fault,
@@ -200,7 +196,7 @@ class Outbox:
                     report.instance_uuid, report.kind, report.attempt, report.host,
                 )  # fmt: skip
                 self._on_stale(report)
-        self._journal.remove_reports([report for report, _answer in answered])
+        self._env.journal.remove_reports([report for report, _answer in answered])
 
     def _note_outage(self, error: Exception) -> None:
         with self._lock:

@@ -3,22 +3,20 @@
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-
-from oslo_config import cfg
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import admin_context
 from armillary.metrics import service_metrics
 from compute_agent import boot_clock
-from compute_agent.journal.journal import Journal, State
+from compute_agent.environment import Environment
+from compute_agent.journal.journal import State
 from compute_agent.reporting import reconcile_plan
 from compute_agent.reporting.outbox import Outbox
-from compute_agent.virt.driver import ComputeDriver, GuestInfo
+from compute_agent.virt.driver import GuestInfo
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.wakeable_loop import WakeableLoop
-from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
@@ -39,35 +37,25 @@ class Reconciler:
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: Environment,
         *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
-        conductor: CellConductorAPI,
-        agent: str,
         work: InstanceWork,
         outbox: Outbox,
-        is_admitted: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = boot_clock.seconds,
     ) -> None:
         self._clock = clock
         self._compared_at = float("-inf")
         self._destroying: set[reconcile_plan.Key] = set()
         self._logged_as_stuck: set[reconcile_plan.Key] = set()
-        self._conf = conf
-        self._journal = journal
-        self._drivers = drivers
-        self._conductor = conductor
-        self._agent = agent
+        self._env = env
         self._work = work
         self._outbox = outbox
-        self._is_admitted = is_admitted
         self._is_requested = threading.Event()
         self._lock = threading.Lock()
         self._doubts: set[reconcile_plan.Key] = set()
         self._undecided: set[reconcile_plan.Key] = set()
         self._rounds_without_news = 0
-        self._loop = WakeableLoop(f"{agent}-reconciler", self.step)
+        self._loop = WakeableLoop(f"{env.agent}-reconciler", self.step)
 
     def start(self) -> None:
         """Start the loop; it waits for the first request."""
@@ -93,7 +81,7 @@ class Reconciler:
 
     def step(self) -> float | None:
         """Reconcile if ever requested; return the seconds until the next time."""
-        if not self._is_requested.is_set() or not self._is_admitted():
+        if not self._is_requested.is_set() or not self._env.is_admitted():
             return None
         try:
             self.reconcile()
@@ -103,7 +91,7 @@ class Reconciler:
         with self._lock:
             if self._doubts:
                 return DOUBT_RETRY_SECONDS
-        interval = float(self._conf.compute.reconcile_interval_seconds)
+        interval = float(self._env.conf.compute.reconcile_interval_seconds)
         if self._undecided:
             return Backoff(DOUBT_RETRY_SECONDS, interval).seconds(self._rounds_without_news)
         return interval + random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
@@ -153,7 +141,7 @@ class Reconciler:
     def _remaining(self) -> set[reconcile_plan.Key]:
         """Return what was unexpected at the last comparison and is not destroyed yet."""
         with self._lock:
-            found = {key: self._journal.find(*key) for key in self._destroying}
+            found = {key: self._env.journal.find(*key) for key in self._destroying}
         return {
             key for key, entry in found.items()
             if entry is not None and entry.state is State.DELETING
@@ -161,7 +149,7 @@ class Reconciler:
 
     def _compare(self, doubts: Set[reconcile_plan.Key]) -> set[reconcile_plan.Key]:
         """Return the remaining doubts: instances that changed or have unsent reports."""
-        before = self._journal.snapshot()
+        before = self._env.journal.snapshot()
         hosts, guests = self._list_guests()
         listed, moving = self._ask(hosts), self._ask_moving(hosts)
         self._note_undecided(reconcile_plan.undecided(hosts, before, guests, listed, moving))
@@ -174,7 +162,7 @@ class Reconciler:
         )  # fmt: skip
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
-            if self._journal.serial(uuid) == before.serials.get(uuid, 0):
+            if self._env.journal.serial(uuid) == before.serials.get(uuid, 0):
                 self._execute(action)
             elif action.key in doubts:
                 left.add(action.key)
@@ -200,7 +188,7 @@ class Reconciler:
         """Return the hosts whose driver answered, and their guests."""
         hosts = []
         guests = {}
-        for host, driver in self._drivers.items():
+        for host, driver in self._env.drivers.items():
             try:
                 of_host = driver.list_guests()
             except exception.Unavailable:  # the driver has said so
@@ -215,16 +203,16 @@ class Reconciler:
     def _ask(self, hosts: Sequence[str]) -> list[Instance]:
         listed: list[Instance] = []
         for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
-            listed += self._conductor.list_host_instances(
-                admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
+            listed += self._env.conductor.list_host_instances(
+                admin_context(), self._env.agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
             )
         return listed
 
     def _ask_moving(self, hosts: Sequence[str]) -> set[reconcile_plan.Key]:
         moving: set[reconcile_plan.Key] = set()
         for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
-            found = self._conductor.list_migrating_instances(
-                admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
+            found = self._env.conductor.list_migrating_instances(
+                admin_context(), self._env.agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
             )
             moving |= {(each["host"], each["instance_uuid"]) for each in found}
         return moving
@@ -237,26 +225,26 @@ class Reconciler:
                 self._destroy(action)
             case reconcile_plan.Delete():
                 LOG.info("%s: being deleted, but still on %s", uuid, host)
-                self._journal.begin_delete(host, uuid)
+                self._env.journal.begin_delete(host, uuid)
                 self._note_destroying(action.key)
                 self._work.start_destroy(host, uuid)
             case reconcile_plan.ReportAgain():
                 LOG.info("%s: the conductor missed a report of %s", uuid, host)
-                self._journal.report_again(host, uuid, action.attempt)
+                self._env.journal.report_again(host, uuid, action.attempt)
                 self._outbox.wake()
             case reconcile_plan.ReportPower(_key, attempt, power_state, reason):
-                if self._journal.note_power(host, uuid, attempt, power_state, reason):
+                if self._env.journal.note_power(host, uuid, attempt, power_state, reason):
                     LOG.warning("%s: recorded otherwise, but %s on %s", uuid, power_state, host)
                     self._outbox.wake()
             case reconcile_plan.Settle():
                 LOG.info("%s: its move has ended, it stays on %s", uuid, host)
-                self._journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)
+                self._env.journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)
             case reconcile_plan.Renew():
                 LOG.warning(
                     "%s: its entry in the journal is older than its record; renewed on %s",
                     uuid, host,
                 )  # fmt: skip
-                self._journal.renew(
+                self._env.journal.renew(
                     action.instance,
                     has_ended=action.has_ended,
                     exit_code=action.exit_code,
@@ -268,7 +256,7 @@ class Reconciler:
                     "%s: not in the journal; adopted on %s, %s",
                     uuid, host, "ended" if action.has_ended else "running",
                 )  # fmt: skip
-                self._journal.adopt(
+                self._env.journal.adopt(
                     action.instance,
                     has_ended=action.has_ended,
                     exit_code=action.exit_code,
@@ -279,10 +267,10 @@ class Reconciler:
 
     def _destroy(self, action: reconcile_plan.Destroy) -> None:
         host, uuid = action.key
-        if self._conf.compute.stray_guest_action != DESTROY:
+        if self._env.conf.compute.stray_guest_action != DESTROY:
             LOG.warning("%s: unexpected on %s; kept (stray_guest_action)", uuid, host)
             return
         LOG.warning("%s: unexpected on %s; destroying it", uuid, host)
-        if self._journal.begin_forget(host, uuid, action.attempt):
+        if self._env.journal.begin_forget(host, uuid, action.attempt):
             self._note_destroying(action.key)
             self._work.start_destroy(host, uuid)

@@ -14,8 +14,8 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from compute_agent import boot_clock
+from compute_agent.environment import Environment
 from compute_agent.journal.journal import Entry
-from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 
@@ -29,30 +29,22 @@ class StalenessCheck:
     the agent is not admitted; the work is resumed later.
     """
 
-    def __init__(
-        self,
-        conductor_lease: ConductorLease,
-        conductor: CellConductorAPI,
-        agent: str,
-        is_admitted: Callable[[], bool] = lambda: True,
-    ) -> None:
+    def __init__(self, env: Environment, conductor_lease: ConductorLease) -> None:
         self._conductor_lease = conductor_lease
-        self._conductor = conductor
-        self._agent = agent
-        self._is_admitted = is_admitted
+        self._env = env
 
     def is_build_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether an attempt is current and still to be built."""
         self._check_admission()
         if not self._conductor_lease.is_in_doubt():
             return True
-        return self._conductor.is_build_wanted(
-            context, self._agent, entry.host, entry.instance_uuid, entry.attempt
+        return self._env.conductor.is_build_wanted(
+            context, self._env.agent, entry.host, entry.instance_uuid, entry.attempt
         )
 
     def find_built(self, context: RequestContext, entry: Entry) -> Instance | None:
         """Return the instance of a build that the conductor has as built on the entry's host."""
-        listed = self._conductor.list_host_instances(context, self._agent, [entry.host])
+        listed = self._env.conductor.list_host_instances(context, self._env.agent, [entry.host])
         for instance in listed:
             is_later = instance.uuid == entry.instance_uuid and instance.attempt >= entry.attempt
             if is_later and instance.vm_state != "building" and instance.task_state != "deleting":
@@ -64,12 +56,12 @@ class StalenessCheck:
         self._check_admission()
         if not self._conductor_lease.is_in_doubt():
             return True
-        return self._conductor.is_command_wanted(context, self._agent, command.id)
+        return self._env.conductor.is_command_wanted(context, self._env.agent, command.id)
 
     def _check_admission(self) -> None:
         """Raise Unavailable unless this is the one agent of its name."""
-        if not self._is_admitted():
-            raise exception.Unavailable(reason=f"agent {self._agent} is not admitted yet")
+        if not self._env.is_admitted():
+            raise exception.Unavailable(reason=f"agent {self._env.agent} is not admitted yet")
 
 
 OUT_OF_REACH = (exception.Unavailable, exception.RpcFailed)

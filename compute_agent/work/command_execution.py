@@ -5,23 +5,21 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from oslo_config import cfg
 from oslo_utils import timeutils
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from compute_agent.environment import Environment
 from compute_agent.host.claims import Claims
 from compute_agent.journal.command_log import NO_CHANGE, CommandLog, Key, Signal
 from compute_agent.journal.held_guests import HeldGuests
-from compute_agent.journal.journal import Acceptance, Journal
+from compute_agent.journal.journal import Acceptance
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.operations.verbs import VERBS
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
-from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instances.instance_command import InstanceCommand, Verb
 from objects.instances.instance_fault import FAILED, GUEST_LOST, InstanceFault
 
@@ -75,34 +73,26 @@ class CommandExecution:
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: Environment,
         *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
         image_services: Mapping[str, ImageService],
         claims: Claims,
         queue: WorkQueue,
         outbox: Outbox,
-        conductor: CellConductorAPI,
-        agent: str,
         staleness_check: StalenessCheck,
         on_change: Callable[[str], None],
         on_unwanted: Callable[[str, str], None],
         on_fault: Callable[[str, str], None] = lambda host, uuid: None,
     ) -> None:
-        self._conf = conf
-        self._journal = journal
-        self._book = CommandLog(journal)
-        self._held = HeldGuests(journal)
+        self._env = env
+        self._book = CommandLog(env.journal)
+        self._held = HeldGuests(env.journal)
         self._signal_lock = threading.Lock()
         self._early_signals: dict[tuple[Key, Signal], int] = {}  # command's sequence, oldest first
-        self._drivers = drivers
         self._image_services = image_services
         self._claims = claims
         self._queue = queue
         self._outbox = outbox
-        self._conductor = conductor
-        self._agent = agent
         self._thoughts = staleness_check
         self._on_change = on_change
         self._on_unwanted = on_unwanted
@@ -111,12 +101,12 @@ class CommandExecution:
     def take(self, context: RequestContext, command: InstanceCommand) -> None:
         """Record a command and queue it. Duplicate, late and unknown commands are handled."""
         host, uuid = command.host, command.instance.uuid
-        if host not in self._drivers:
-            self._refuse(command, f"agent {self._agent} does not manage host {host}")
+        if host not in self._env.drivers:
+            self._refuse(command, f"agent {self._env.agent} does not manage host {host}")
             return
         if command.verb not in VERBS:
             self._refuse(
-                command, f"agent {self._agent} does not support the command {command.verb}"
+                command, f"agent {self._env.agent} does not support the command {command.verb}"
             )
             return
         accepted = self._accept(command)
@@ -171,7 +161,7 @@ class CommandExecution:
     def resume(self) -> None:
         """Resume commands in the journal that are not queued or running."""
         for host, uuid in self._book.list_open():
-            if host not in self._drivers or self._queue.has_task((host, uuid)):
+            if host not in self._env.drivers or self._queue.has_task((host, uuid)):
                 continue
             command = self._book.find_open(host, uuid)
             if command is not None:
@@ -218,11 +208,11 @@ class CommandExecution:
 
     def _step(self, context: RequestContext, command: InstanceCommand) -> Step:
         return Step(
-            conf=self._conf,
+            conf=self._env.conf,
             context=context,
             command=command,
-            entry=self._journal.find(command.host, command.instance.uuid),
-            driver=self._drivers[command.host],
+            entry=self._env.journal.find(command.host, command.instance.uuid),
+            driver=self._env.drivers[command.host],
             claims=self._claims,
             watch=Progress(
                 self._book, command, lambda total, left: self._tell(command, total, left)
@@ -280,9 +270,9 @@ class CommandExecution:
 
     def _tell(self, command: InstanceCommand, total_mb: int, remaining_mb: int) -> None:
         try:
-            self._conductor.migration_progress(
+            self._env.conductor.migration_progress(
                 admin_context(),
-                self._agent,
+                self._env.agent,
                 command.id,
                 total_mb=total_mb,
                 remaining_mb=remaining_mb,

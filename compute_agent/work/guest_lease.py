@@ -5,12 +5,11 @@ its instances may be built on other hosts. A guest that goes on here would run t
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-
-from oslo_config import cfg
+from collections.abc import Callable, Iterable
 
 from armillary import exception
 from compute_agent import boot_clock
+from compute_agent.environment import Environment
 from compute_agent.journal.held_guests import HeldGuests, Key
 from compute_agent.reporting.staleness_check import ConductorLease
 from compute_agent.virt.driver import RUNNING, ComputeDriver, GuestInfo
@@ -40,10 +39,8 @@ class GuestLease:
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: Environment,
         *,
-        agent: str,
-        drivers: Mapping[str, ComputeDriver],
         conductor_lease: ConductorLease,
         held: HeldGuests,
         is_settled: Callable[[float], bool],
@@ -52,8 +49,7 @@ class GuestLease:
         on_settled: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = boot_clock.seconds,
     ) -> None:
-        self._conf = conf
-        self._drivers = drivers
+        self._env = env
         self._conductor_lease = conductor_lease
         self._held = held
         self._is_settled = is_settled
@@ -66,12 +62,12 @@ class GuestLease:
         self._held_since: float | None = None
         self._holds_all = False
         self._was_settled = False
-        self._loop = WakeableLoop(f"{agent}-guest-lease", self.step)
+        self._loop = WakeableLoop(f"{env.agent}-guest-lease", self.step)
 
     def start(self) -> None:
         """Start the loop. Guests that an earlier run held are let continue as any others."""
         self._ticked_at = self._clock()
-        if self._conf.compute.guest_lease == OFF:
+        if self._env.conf.compute.guest_lease == OFF:
             self._extend_to(self._ticked_at + FOR_EVER_SECONDS, is_strict=False)
         if self._held.list_held():
             self._held_since = self._clock()
@@ -87,7 +83,7 @@ class GuestLease:
         """Hold guests or let them continue, and extend the lease; return the seconds to wait."""
         now = self._clock()
         stood_still, self._ticked_at = now - self._ticked_at, now
-        mode = self._conf.compute.guest_lease
+        mode = self._env.conf.compute.guest_lease
         if mode == OFF:
             self._note_settled()
             return TICK_SECONDS
@@ -108,16 +104,18 @@ class GuestLease:
 
     @property
     def lease_seconds(self) -> float:
-        return float(self._conf.service_down_time) / 2
+        return float(self._env.conf.service_down_time) / 2
 
     def _is_cut_off(self) -> bool:
-        return self._conductor_lease.silent_seconds() > SILENT_SHARE * self._conf.service_down_time
+        return (
+            self._conductor_lease.silent_seconds() > SILENT_SHARE * self._env.conf.service_down_time
+        )
 
     def _extend(self, now: float, *, is_strict: bool) -> None:
         """Extend the drivers' leases, before half of them has passed."""
         until = now + self.lease_seconds
         if is_strict:
-            until = now + SILENT_SHARE * self._conf.service_down_time
+            until = now + SILENT_SHARE * self._env.conf.service_down_time
             until -= self._conductor_lease.silent_seconds()
         if until - self._extended_until < self.lease_seconds / 8:
             return
@@ -125,7 +123,7 @@ class GuestLease:
 
     def _extend_to(self, until: float, *, is_strict: bool) -> None:
         self._extended_until = until
-        for driver in self._drivers.values():
+        for driver in self._env.drivers.values():
             try:
                 driver.extend_lease(until, is_strict=is_strict)
             except Exception:
@@ -136,7 +134,7 @@ class GuestLease:
 
         Those that are arriving are read first: a report of their arrival is written when it ends.
         """
-        keeping = [driver for driver in self._drivers.values() if driver.keeps_lease]
+        keeping = [driver for driver in self._env.drivers.values() if driver.keeps_lease]
         if not keeping:
             return
         keys = [*self._held.list_arriving(), *self._held.list_unconfirmed()]
@@ -153,7 +151,7 @@ class GuestLease:
         self._holds_all = True
         self._hold(
             (host, guest.instance_uuid)
-            for host, driver in self._drivers.items()
+            for host, driver in self._env.drivers.items()
             if not driver.keeps_lease
             for guest in _running(driver)
         )
@@ -163,16 +161,16 @@ class GuestLease:
     def _hold(self, keys: Iterable[Key]) -> None:
         """Pause guests that run; remember them first, so that a later run lets them continue."""
         held = set(self._held.list_held())
-        wanted = [key for key in keys if key not in held and key[0] in self._drivers]
+        wanted = [key for key in keys if key not in held and key[0] in self._env.drivers]
         running = {
             (host, guest.instance_uuid)
             for host in {host for host, _uuid in wanted}
-            for guest in _running(self._drivers[host])
+            for guest in _running(self._env.drivers[host])
         }
         for host, uuid in wanted:
             if (host, uuid) not in running:
                 continue
-            driver = self._drivers[host]
+            driver = self._env.drivers[host]
             self._held_since = self._held_since or self._clock()
             self._held.add(host, uuid)
             LOG.warning("%s: held on %s until the conductor answers", uuid, host)
@@ -191,7 +189,7 @@ class GuestLease:
         for host, uuid in self._held.list_held():
             try:
                 if (host, uuid) not in deleting:
-                    self._drivers[host].unpause(uuid)
+                    self._env.drivers[host].unpause(uuid)
             except (exception.ArmillaryError, KeyError) as error:
                 LOG.info("%s: cannot be resumed on %s: %s", uuid, host, error)
             self._held.remove(host, uuid)

@@ -4,12 +4,10 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from oslo_config import cfg
-
 from armillary import exception
+from compute_agent.environment import Environment
 from compute_agent.host.instance_topology import ANYWHERE
-from compute_agent.journal.journal import Journal, State
-from compute_agent.virt.driver import ComputeDriver
+from compute_agent.journal.journal import State
 from compute_agent.work.work_queue import WorkQueue
 
 LOG = logging.getLogger(__name__)
@@ -26,27 +24,19 @@ class GuestResume:
     """
 
     def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
-        queue: WorkQueue,
-        is_compared: Callable[[], bool],
+        self, env: Environment, *, queue: WorkQueue, is_compared: Callable[[], bool]
     ) -> None:
-        self._conf = conf
-        self._journal = journal
-        self._drivers = drivers
+        self._env = env
         self._queue = queue
         self._is_compared = is_compared
         self._waiting: dict[Key, int] = {}
 
     def begin(self) -> None:
         """Note the guests to start; at the start of the agent, before it looks for stopped ones."""
-        if not self._conf.resume_guests_state_on_host_boot:
+        if not self._env.conf.resume_guests_state_on_host_boot:
             return
-        for host, attempts in self._journal.list_running().items():
-            if host in self._drivers:
+        for host, attempts in self._env.journal.list_running().items():
+            if host in self._env.drivers:
                 self._note(host, attempts)
         if self._waiting:
             LOG.info("%d guests ended with their host and are started again", len(self._waiting))
@@ -64,7 +54,7 @@ class GuestResume:
                 self._queue.chore(key, partial(self._start, key))
 
     def _note(self, host: str, attempts: Mapping[str, int]) -> None:
-        for guest in self._drivers[host].list_guests():
+        for guest in self._env.drivers[host].list_guests():
             attempt = attempts.get(guest.instance_uuid)
             has_ended = guest.is_off and not guest.is_moving and guest.exit_code is None
             if attempt is not None and has_ended:
@@ -74,12 +64,12 @@ class GuestResume:
         """Start a guest if it is still as it was; the next check reports one that cannot run."""
         host, uuid = key
         try:
-            entry = self._journal.find(host, uuid)
+            entry = self._env.journal.find(host, uuid)
             is_same = entry is not None and entry.attempt == self._waiting.get(key)
             if entry is None or not is_same or entry.state is not State.RUNNING:
                 return
-            instance, _spec = self._journal.get_build(host, uuid)
-            self._drivers[host].power_on(instance, entry.place or ANYWHERE)
+            instance, _spec = self._env.journal.get_build(host, uuid)
+            self._env.drivers[host].power_on(instance, entry.place or ANYWHERE)
             LOG.info("%s: started again on %s", uuid, host)
         except exception.ArmillaryError as error:
             LOG.warning("%s: cannot be started again on %s: %s", uuid, host, error)

@@ -12,8 +12,9 @@ from oslo_utils import timeutils
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context, current_context, log_context
+from compute_agent.environment import Environment
 from compute_agent.host.claims import Claims
-from compute_agent.journal.journal import Acceptance, Entry, Journal, Kind, Report, State
+from compute_agent.journal.journal import Acceptance, Entry, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
@@ -40,9 +41,8 @@ class InstanceWork:
 
     def __init__(
         self,
+        env: Environment,
         *,
-        journal: Journal,
-        drivers: Mapping[str, ComputeDriver],
         claims: Claims,
         queue: WorkQueue,
         outbox: Outbox,
@@ -54,8 +54,7 @@ class InstanceWork:
     ) -> None:
         self._is_compared = is_compared
         self._is_starting = is_starting
-        self._journal = journal
-        self._drivers = drivers
+        self._env = env
         self._claims = claims
         self._queue = queue
         self._outbox = outbox
@@ -76,13 +75,13 @@ class InstanceWork:
         All are recorded before the first one starts.
         """
         carried = [build for build in builds if self._is_here(build[0])]
-        accepted = self._journal.accept_builds(carried)
+        accepted = self._env.journal.accept_builds(carried)
         for command, acceptance in zip(carried, accepted, strict=True):
             self._begin(context.for_instance(command[0].uuid), command, acceptance)
 
     def _is_here(self, instance: Instance) -> bool:
         """Return whether the agent manages an instance's node; reject the build if not."""
-        driver = self._drivers.get(str(instance.host))
+        driver = self._env.drivers.get(str(instance.host))
         if driver is not None and instance.node in (None, driver.node):
             return True
         self._refuse(instance, not_carried(instance.uuid, str(instance.host)))
@@ -110,7 +109,7 @@ class InstanceWork:
         if not self._carries(host, uuid):
             return
         LOG.info("%s: deleting on %s", uuid, host)
-        self._journal.begin_delete(host, uuid)
+        self._env.journal.begin_delete(host, uuid)
         self.start_destroy(host, uuid)
         self._on_change(host)
 
@@ -119,7 +118,7 @@ class InstanceWork:
         if not self._carries(host, uuid):
             return
         LOG.info("%s: cleaning up attempt %d on %s", uuid, attempt, host)
-        if self._journal.begin_forget(host, uuid, attempt):
+        if self._env.journal.begin_forget(host, uuid, attempt):
             self.start_destroy(host, uuid)
             self._on_change(host)
 
@@ -135,21 +134,21 @@ class InstanceWork:
             self._on_doubt(report.host, report.instance_uuid)
 
     def _repeat(self, context: RequestContext, host: str, uuid: str, attempt: int) -> None:
-        if self._journal.report_again(host, uuid, attempt):
+        if self._env.journal.report_again(host, uuid, attempt):
             self._outbox.wake()
             return
-        entry = self._journal.find(host, uuid)
+        entry = self._env.journal.find(host, uuid)
         if entry is not None and entry.state is State.BUILDING:
             self._resume_build(context, entry)
 
     def _refuse(self, instance: Instance, error: exception.BuildFailed) -> None:
         LOG.warning("%s: %s", instance.uuid, error)
         fault = make_fault(instance.uuid, instance.attempt, str(instance.host), error)
-        self._journal.refuse_build(instance, fault)
+        self._env.journal.refuse_build(instance, fault)
         self._outbox.wake()
 
     def _carries(self, host: str, uuid: str) -> bool:
-        if host in self._drivers:
+        if host in self._env.drivers:
             return True
         LOG.warning("%s: command for host %s, which this agent does not manage", uuid, host)
         return False
@@ -177,10 +176,10 @@ class InstanceWork:
 
     def resume(self) -> None:
         """Resume the journal's unfinished builds and deletes that are not queued or running."""
-        for entry in self._journal.list_entries(states=(State.BUILDING, State.DELETING)):
+        for entry in self._env.journal.list_entries(states=(State.BUILDING, State.DELETING)):
             if self._queue.has_task(entry.key):
                 continue
-            if entry.host not in self._drivers:
+            if entry.host not in self._env.drivers:
                 self._give_up(entry)
             elif entry.state is State.DELETING and entry.is_silent and not self._is_compared():
                 continue
@@ -206,7 +205,7 @@ class InstanceWork:
     ) -> None:
         """Build an instance, unless a delete or a later attempt superseded it."""
         context.update_store()  # request id in this worker's log lines
-        entry = self._journal.find(host, uuid)
+        entry = self._env.journal.find(host, uuid)
         if entry is None or entry.state is not State.BUILDING:
             return
         if not self._is_wanted(context, entry):
@@ -214,8 +213,8 @@ class InstanceWork:
         if command is not None and command[0].attempt == entry.attempt:
             instance, spec = command
         else:
-            instance, spec = self._journal.get_build(host, uuid)
-        driver = self._drivers[host]
+            instance, spec = self._env.journal.get_build(host, uuid)
+        driver = self._env.drivers[host]
         try:
             if entry.is_dirty and not self._clean(entry, driver):
                 return
@@ -229,7 +228,7 @@ class InstanceWork:
                 guest = driver.spawn(instance, place)
         except exception.BuildNotUndone as error:
             LOG.warning("%s; the build is repeated when its remains are removed", error)
-            self._journal.note_dirty(host, uuid, entry.attempt)
+            self._env.journal.note_dirty(host, uuid, entry.attempt)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             self._note_failure(entry, error)
         except exception.JournalUnwritable:
@@ -253,7 +252,7 @@ class InstanceWork:
         except exception.OperationFailed as error:
             LOG.warning("%s: what is left of its build cannot be removed yet: %s", uuid, error)
             return False
-        return self._journal.note_clean(host, uuid, entry.attempt)
+        return self._env.journal.note_clean(host, uuid, entry.attempt)
 
     def _is_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether to continue a build; destroy what is left of an obsolete one."""
@@ -267,7 +266,7 @@ class InstanceWork:
         if self._renewed(context, entry):
             return False
         LOG.info("%s: attempt %d on %s is obsolete", uuid, attempt, host)
-        if self._journal.begin_forget(host, uuid, attempt):
+        if self._env.journal.begin_forget(host, uuid, attempt):
             self.destroy(host, uuid)
         return False
 
@@ -279,10 +278,10 @@ class InstanceWork:
         expected = self._thoughts.find_built(context, entry)
         if expected is None:
             return False
-        guests = self._drivers[entry.host].list_guests()
+        guests = self._env.drivers[entry.host].list_guests()
         guest = next((g for g in guests if g.instance_uuid == entry.instance_uuid), None)
         LOG.warning("%s: was built on %s before; its entry is renewed", expected.uuid, entry.host)
-        self._journal.renew(
+        self._env.journal.renew(
             expected,
             has_ended=guest is None or guest.is_off,
             exit_code=None if guest is None else guest.exit_code,
@@ -293,27 +292,27 @@ class InstanceWork:
 
     def destroy(self, host: str, uuid: str) -> None:
         """Destroy an instance that is being deleted, or the remains of an obsolete attempt."""
-        entry = self._journal.find(host, uuid)
+        entry = self._env.journal.find(host, uuid)
         if entry is None or entry.state is not State.DELETING:
             return
-        self._drivers[host].destroy(uuid)
-        self._journal.finish_delete(host, uuid)
+        self._env.drivers[host].destroy(uuid)
+        self._env.journal.finish_delete(host, uuid)
         LOG.info("%s: deleted from %s", uuid, host)
         self._changed(host)
 
     def report_power_states(self) -> None:
         """Report guests that stopped, are paused or go on by themselves; doubt those back on."""
-        ended = self._journal.list_ended()
+        ended = self._env.journal.list_ended()
         self._doubted &= ended.keys()
-        for host in {host for host, _uuid in ended} & self._drivers.keys():
+        for host in {host for host, _uuid in ended} & self._env.drivers.keys():
             self._doubt_running(host, ended)
-        running = self._journal.list_running()
+        running = self._env.journal.list_running()
         here = {(host, uuid) for host, attempts in running.items() for uuid in attempts}
         for kept in (self._powers, self._doubtful_powers):
             for key in set(kept) - here:
                 kept.pop(key, None)
         for host, attempts in running.items():
-            driver = self._drivers.get(host)
+            driver = self._env.drivers.get(host)
             if driver is None:
                 continue
             try:
@@ -341,7 +340,7 @@ class InstanceWork:
     def _doubt_running(self, host: str, ended: Mapping[tuple[str, str], int]) -> None:
         """Have guests compared with the record, once each, that run though they have ended."""
         try:
-            guests = self._drivers[host].list_guests()
+            guests = self._env.drivers[host].list_guests()
         except exception.Unavailable as error:  # the driver has said so
             LOG.debug("Cannot list the guests of host %s: %s", host, error)
             return
@@ -366,7 +365,7 @@ class InstanceWork:
         is_doubtful = key in self._doubtful_powers
         if (former == guest.power_state and not is_doubtful) or guest.is_moving:
             return
-        if self._journal.note_power(*key, attempt, guest.power_state, guest.reason):
+        if self._env.journal.note_power(*key, attempt, guest.power_state, guest.reason):
             self._count_doubt(key)
             LOG.info("%s: %s on %s (%s)", key[1], guest.power_state, host, guest.reason)
             self._powers[key] = guest.power_state
@@ -382,13 +381,13 @@ class InstanceWork:
         reason = guest.reason if guest is not None else None
         self._powers.pop((host, uuid), None)
         self._doubtful_powers.pop((host, uuid), None)
-        if self._journal.end(host, uuid, attempt, exit_code, reason):
+        if self._env.journal.end(host, uuid, attempt, exit_code, reason):
             LOG.info("%s: stopped by itself on %s, exit code %s (%s)",
                      uuid, host, exit_code, reason)  # fmt: skip
             self._changed(host)
 
     def _note_success(self, entry: Entry, guest: GuestInfo) -> None:
-        is_current = self._journal.finish_build(
+        is_current = self._env.journal.finish_build(
             entry.host, entry.instance_uuid, entry.attempt,
             power_state=guest.power_state, exit_code=guest.exit_code,
         )  # fmt: skip
@@ -400,7 +399,7 @@ class InstanceWork:
 
     def _note_failure(self, entry: Entry, error: Exception) -> None:
         fault = make_fault(entry.instance_uuid, entry.attempt, entry.host, error)
-        is_current = self._journal.fail_build(
+        is_current = self._env.journal.fail_build(
             entry.host, entry.instance_uuid, entry.attempt,
             fault=fault,
             retry=not isinstance(error, exception.BuildAborted),

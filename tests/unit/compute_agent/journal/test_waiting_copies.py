@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from armillary.context import admin_context
+from compute_agent.environment import Environment
 from compute_agent.journal.command_log import CommandLog, Signal
 from compute_agent.journal.journal import Journal, State
 from compute_agent.work.command_execution import CommandExecution
@@ -117,9 +118,12 @@ def make_source(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
             copies_per_host_max=lambda: agent.conf.max_concurrent_live_migrations,
         )  # fmt: skip
         work = CommandExecution(
-            agent.conf, journal=agent.journal, drivers=agent.drivers,
+            Environment(
+                agent.conf, AGENT, agent.drivers, agent.journal, CellConductorAPI(agent.bus),
+                lambda: True,
+            ),
             image_services=image_services(agent.conf, agent.hosts), claims=agent.claims,
-            queue=queue, outbox=agent.outbox, conductor=CellConductorAPI(agent.bus), agent=AGENT,
+            queue=queue, outbox=agent.outbox,
             staleness_check=agent.staleness_check, on_change=agent.touched.append,
             on_unwanted=agent.reconciler.doubt,
         )  # fmt: skip

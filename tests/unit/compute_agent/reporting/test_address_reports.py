@@ -6,6 +6,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext
+from compute_agent.environment import Environment
 from compute_agent.reporting.address_reports import AddressReports
 from objects.instances.guest_addresses import GuestAddresses
 from tests.fixtures.agent import HOSTS, Agent, a_build
@@ -42,9 +43,8 @@ def test_addresses_are_told_once_and_when_they_change(
     monkeypatch.setattr(agent.drivers[HOST], "list_addresses", lambda: found)
     conductor = Conductor()
     reports = AddressReports(
-        journal=agent.journal, drivers=agent.drivers, conductor=conductor,  # type: ignore[arg-type]
-        agent="agent-1", is_admitted=lambda: True,
-    )  # fmt: skip
+        Environment(agent.conf, "agent-1", agent.drivers, agent.journal, conductor, lambda: True)  # type: ignore[arg-type]
+    )
     for _ in range(3):
         reports.run()
     found[instance.uuid] = ["192.0.2.9", "2001:db8::9"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compute_agent.environment import Environment
 from compute_agent.journal.command_log import NO_CHANGE, CommandLog
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Journal
@@ -44,8 +45,13 @@ class World:
     def begin(self) -> None:
         """Begin a run of the agent."""
         self.conductor_lease = ConductorLease(self.conf, clock=lambda: self.now)
+        env = Environment(
+            self.conf, "agent-1", self.drivers, self.journal,
+            conductor=None,  # type: ignore[arg-type] # it is not asked
+            is_admitted=lambda: True,
+        )  # fmt: skip
         self.lease = GuestLease(
-            self.conf, agent="agent-1", drivers=self.drivers, conductor_lease=self.conductor_lease,
+            env, conductor_lease=self.conductor_lease,
             held=self.held, is_settled=lambda since: self.compared_at >= since,
             is_corrected=lambda since: self.compared_at >= since,
             request_settlement=lambda: self._count("requests"),
