@@ -5,7 +5,7 @@ import functools
 import logging
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import jsonschema
 import os_traits
 import yaml
 
-from armillary import exception
+from armillary import exception, strict_yaml
 from objects.hosts.operator_traits import is_of_operators
 
 LOG = logging.getLogger(__name__)
@@ -199,19 +199,6 @@ def _inventory(path: Path, where: str, given: Mapping[str, float]) -> dict[str, 
     return {**inventory, "allocation_ratio": ratio}
 
 
-class _Loader(yaml.SafeLoader):
-    """Safe YAML loader that rejects duplicate keys."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if isinstance(key, Hashable) and keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key} occurs twice", node.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
 def _parse(path: Path) -> Any:
     try:
         with path.open("rb") as file:
@@ -221,8 +208,8 @@ def _parse(path: Path) -> Any:
     if len(text) > FILE_BYTES_MAX:
         raise _mistake(path, "the file", f"it is larger than {FILE_BYTES_MAX} bytes")
     try:
-        return yaml.load(text.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return strict_yaml.load(text.decode("utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _mistake(path, "the file", " ".join(str(error).split())) from error
 
 

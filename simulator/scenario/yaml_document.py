@@ -9,29 +9,13 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from armillary import strict_yaml
 from simulator.scenario.scenario_errors import BadScenario, Place, ScenarioError, found, path_text
 from simulator.scenario.scenario_schema import Schema
 
 BYTES_MAX = 16 * 2**20
 VALUES_MAX = 1_000_000
 DEPTH_MAX = 20
-_MERGE = "tag:yaml.org,2002:merge"
-
-
-class _Loader(yaml.SafeLoader):
-    """Reject duplicate keys, where YAML's own loader takes the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _value in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                continue
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"duplicate key '{key.value}'", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 def read_text(path: Path) -> str:
@@ -49,7 +33,7 @@ def read_text(path: Path) -> str:
 def read_document(path: Path, schema: Schema) -> dict[str, object]:
     """Return a file's document, validated against a schema. Raises ``BadScenario``."""
     try:
-        document: Any = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - it is a SafeLoader
+        document: Any = strict_yaml.load(read_text(path))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the document"

@@ -128,7 +128,7 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
     ("content", "place", "reason"),
     [
         ("a: [", "the file", "while parsing"),
-        ("meta: {schema_version: '1.0'}\nmeta: {}\nproviders: []", "the file", "twice"),
+        ("meta: {schema_version: '1.0'}\nmeta: {}\nproviders: []", "the file", "duplicate key"),
         ("", "$", "is not of type 'object'"),
         ({"providers": []}, "$", "'meta' is a required property"),
         (a_file(version="2.0"), "$.meta.schema_version", "does not match"),
@@ -185,7 +185,7 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
         ("x" * (1024 * 1024 + 1), "the file", "larger than 1048576 bytes"),
     ],
     ids=[
-        "no-yaml", "key-twice", "empty", "no-meta", "version", "extra", "nobody", "no-name",
+        "no-yaml", "duplicate-key", "empty", "no-meta", "version", "extra", "nobody", "no-name",
         "no-uuid", "both-names", "unknown-trait", "disabled", "of-operators", "trait-twice",
         "standard-class", "no-total", "large-total", "reserved", "min-unit", "ratio",
         "large-file",
