@@ -1,8 +1,8 @@
 """Commands whose output is a table for people, or its whole values for programs."""
 
-import argparse
 import csv
 import logging
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any, TextIO
@@ -20,6 +20,10 @@ from armillary.table_columns import cells
 from programs.application import WithOptions
 from programs.display import text_table
 
+Names = Sequence[str]
+Row = Sequence[Any]
+Rows = Iterable[Row]
+
 TABLE = "table"
 LIST = "list-"
 _VERBS = ("list", "set", "show")
@@ -29,7 +33,7 @@ _VERBS = ("list", "set", "show")
 class Table(ListFormatter, SingleFormatter):
     """Columns of plain text, as wide as the terminal."""
 
-    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+    def add_argument_group(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--max-width",
             metavar="N",
@@ -39,11 +43,7 @@ class Table(ListFormatter, SingleFormatter):
         )
 
     def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         rows = [list(row) for row in data]
         right = [isinstance(value, int | float) for value in rows[0]] if rows else []
@@ -56,11 +56,7 @@ class Table(ListFormatter, SingleFormatter):
         _write(stdout, text_table.lines(texts, width, right=right))
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         rows = [[name, _text(value)] for name, value in zip(column_names, data, strict=True)]
         _write(stdout, text_table.lines(rows, _width(parsed_args)))
@@ -70,11 +66,7 @@ class Csv(CSVLister):
     """Comma-separated values; what is missing is empty."""
 
     def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         quoting = self.QUOTE_MODES[parsed_args.quote_mode]
         writer = csv.writer(stdout, quoting=quoting, lineterminator="\n", escapechar="\\")
@@ -86,20 +78,12 @@ class Value(ValueFormatter):
     """Values alone; what is missing is empty."""
 
     def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         _write(stdout, (" ".join(str(_plain(value)) for value in row) for row in data))
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         _write(stdout, (str(_plain(value)) for value in data))
 
@@ -108,11 +92,7 @@ class Shell(ShellFormatter):
     """Assignments for a shell; what is missing is empty."""
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: argparse.Namespace,
+        self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         super().emit_one(column_names, [_plain(value) for value in data], stdout, parsed_args)
 
@@ -150,12 +130,7 @@ class Lister(WithOptions, lister.Lister):
             table=Table(), json=JSONFormatter(), csv=Csv(), value=Value(), yaml=YAMLFormatter()
         )
 
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-    ) -> int:
+    def produce_output(self, parsed_args: Namespace, column_names: Names, data: Rows) -> int:
         rows = [_cells(row) for row in data]
         if not rows and parsed_args.formatter == TABLE:
             items = self.listed_items or items_of(self.cmd_name or "")
@@ -173,7 +148,7 @@ class ShowOne(WithOptions, show.ShowOne):
         )
 
     def produce_output(
-        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Any]
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Iterable[Any]
     ) -> int:
         return super().produce_output(parsed_args, column_names, _cells(data))
 
@@ -204,7 +179,7 @@ def _write(stdout: TextIO, lines: Iterable[str]) -> None:
     stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _width(parsed_args: argparse.Namespace) -> int | None:
+def _width(parsed_args: Namespace) -> int | None:
     if parsed_args.max_width is None:
         return text_table.screen_width()
     return parsed_args.max_width if parsed_args.max_width > 0 else None
