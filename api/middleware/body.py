@@ -24,11 +24,7 @@ class Body:
         req.context.body = None
 
     def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        resource: object,
-        params: dict[str, object],
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
     ) -> None:
         raw = req.bounded_stream.read() if req.content_length else b""
         if not raw:

@@ -8,6 +8,7 @@ from api.formats.links import OLDEST_VERSION_PATH, VERSION_PATH
 from api.versions import MICROVERSIONS
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.http.call import Document
 
 ALIASES = {"os-volumes_boot": "servers"}
 """First parts of paths that lead to those of another noun.
@@ -49,11 +50,7 @@ class _ProjectCheck:
     """Middleware: the project in the path is the caller's."""
 
     def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        resource: object,
-        params: dict[str, object],
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
     ) -> None:
         project: str | None = req.context.project_in_path
         caller: RequestContext | None = getattr(req.context, "caller", None)

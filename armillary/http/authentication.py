@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.http.call import Document
 from armillary.identity.accounts import with_implied_roles
 from armillary.identity.builtin import BuiltInIdentity
 
@@ -76,11 +77,7 @@ class RouteAuthentication(_Authentication):
     """Middleware: a path or method needs a token unless public; an unknown path needs none."""
 
     def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        resource: object,
-        params: dict[str, object],
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
     ) -> None:
         is_public = getattr(resource, "is_public", False)
         if not is_public and req.method not in getattr(resource, "public_methods", ()):

@@ -25,6 +25,7 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
+from armillary.http.call import Document
 from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord, Records, digest
 
 LOG = logging.getLogger(__name__)
@@ -63,11 +64,7 @@ class Idempotency:
         self._later = _LaterChanges()
 
     def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        resource: object,
-        params: dict[str, object],
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
     ) -> None:
         """Raise HTTPBadRequest, HTTPConflict, HTTPUnprocessableEntity."""
         sent, caller = req.get_header(HEADER), getattr(req.context, "caller", None)

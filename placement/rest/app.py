@@ -10,7 +10,7 @@ from armillary.audit import AuditTrail
 from armillary.http import bounds, wsgi_middleware
 from armillary.http.audit import Audit
 from armillary.http.authentication import PathAuthentication
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Check, Dialect, Endpoint, is_public
 from armillary.http.errors import App, answer_errors
 from armillary.http.idempotency import Idempotency
@@ -95,19 +95,11 @@ def _read(req: falcon.Request) -> bytes:
     return raw
 
 
-def _read_as_text(req: falcon.Request) -> str:
-    return _read(req).decode("latin-1")
-
-
 class ExactPaths:
     """Middleware: a path with an empty part, such as ``/traits/``, is none of the API's."""
 
     def process_resource(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        resource: object,
-        params: dict[str, object],
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
     ) -> None:
         if req.path != "/" and "" in req.path.split("/")[1:]:
             raise falcon.HTTPNotFound
