@@ -158,87 +158,72 @@ def group_of(project_id: str | None) -> Document:
     }
 
 
+def _proxied(
+    handler: Callable[[Call], Answer], rule: str, answer: Document | None = None, **more: Any
+) -> Action[Call]:
+    return Action(handler, rule, answer, until=UNTIL, **more)
+
+
 ROUTES: Routes[Call] = {
     "/v2.1/os-networks": {
-        "GET": Action(list_networks, policies.NETWORKS, schemas.NETWORKS_ANSWER, until=UNTIL)
+        "GET": _proxied(list_networks, policies.NETWORKS, schemas.NETWORKS_ANSWER)
     },
     "/v2.1/os-networks/{network_id}": {
-        "GET": Action(show_network, policies.NETWORK, schemas.NETWORK_ANSWER, until=UNTIL)
+        "GET": _proxied(show_network, policies.NETWORK, schemas.NETWORK_ANSWER)
     },
     "/v2.1/os-tenant-networks": {
-        "GET": Action(
-            list_tenant_networks, policies.TENANT_NETWORKS, schemas.NETWORKS_ANSWER, until=UNTIL
-        )
+        "GET": _proxied(list_tenant_networks, policies.TENANT_NETWORKS, schemas.NETWORKS_ANSWER)
     },
     "/v2.1/os-tenant-networks/{network_id}": {
-        "GET": Action(
-            show_tenant_network, policies.TENANT_NETWORK, schemas.NETWORK_ANSWER, until=UNTIL
-        )
+        "GET": _proxied(show_tenant_network, policies.TENANT_NETWORK, schemas.NETWORK_ANSWER)
     },
     "/v2.1/os-security-groups": {
-        "GET": Action(
-            list_security_groups,
-            policies.SECURITY_GROUPS,
-            schemas.SECURITY_GROUPS_ANSWER,
-            until=UNTIL,
+        "GET": _proxied(
+            list_security_groups, policies.SECURITY_GROUPS, schemas.SECURITY_GROUPS_ANSWER
         ),
-        "POST": Action(
+        "POST": _proxied(
             create_security_group,
             policies.CREATE_GROUP,
             schemas.SECURITY_GROUP_ANSWER,
             body=schemas.CREATE_GROUP,
-            until=UNTIL,
         ),
     },
     "/v2.1/os-security-groups/{group_id}": {
-        "GET": Action(
-            show_security_group, policies.SECURITY_GROUP, schemas.SECURITY_GROUP_ANSWER, until=UNTIL
+        "GET": _proxied(
+            show_security_group, policies.SECURITY_GROUP, schemas.SECURITY_GROUP_ANSWER
         ),
-        "PUT": Action(
+        "PUT": _proxied(
             update_security_group,
             policies.UPDATE_GROUP,
             schemas.SECURITY_GROUP_ANSWER,
             body=schemas.CREATE_GROUP,
-            until=UNTIL,
         ),
-        "DELETE": Action(delete_security_group, policies.DELETE_GROUP, status=202, until=UNTIL),
+        "DELETE": _proxied(delete_security_group, policies.DELETE_GROUP, status=202),
     },
     "/v2.1/os-security-group-rules": {
-        "POST": Action(
-            create_rule,
-            policies.CREATE_RULE,
-            schemas.RULE_ANSWER,
-            body=schemas.CREATE_RULE,
-            until=UNTIL,
+        "POST": _proxied(
+            create_rule, policies.CREATE_RULE, schemas.RULE_ANSWER, body=schemas.CREATE_RULE
         )
     },
     "/v2.1/os-security-group-rules/{rule_id}": {
-        "DELETE": Action(delete_rule, policies.DELETE_RULE, status=202, until=UNTIL)
+        "DELETE": _proxied(delete_rule, policies.DELETE_RULE, status=202)
     },
     "/v2.1/os-floating-ips": {
-        "GET": Action(
-            list_floating_ips, policies.FLOATING_IPS, schemas.FLOATING_IPS_ANSWER, until=UNTIL
-        ),
-        "POST": Action(
+        "GET": _proxied(list_floating_ips, policies.FLOATING_IPS, schemas.FLOATING_IPS_ANSWER),
+        "POST": _proxied(
             create_floating_ip,
             policies.CREATE_FLOATING_IP,
             schemas.FLOATING_IP_ANSWER,
             body=schemas.CREATE_FLOATING_IP,
-            until=UNTIL,
         ),
     },
     "/v2.1/os-floating-ips/{address_id}": {
-        "GET": Action(
-            show_floating_ip, policies.FLOATING_IP, schemas.FLOATING_IP_ANSWER, until=UNTIL
-        ),
-        "DELETE": Action(delete_floating_ip, policies.DELETE_FLOATING_IP, status=202, until=UNTIL),
+        "GET": _proxied(show_floating_ip, policies.FLOATING_IP, schemas.FLOATING_IP_ANSWER),
+        "DELETE": _proxied(delete_floating_ip, policies.DELETE_FLOATING_IP, status=202),
     },
     "/v2.1/os-floating-ip-pools": {
-        "GET": Action(
-            list_floating_ip_pools,
-            policies.FLOATING_IP_POOLS,
-            schemas.FLOATING_IP_POOLS_ANSWER,
-            until=UNTIL,
+        "GET": _proxied(
+            list_floating_ip_pools, policies.FLOATING_IP_POOLS, schemas.FLOATING_IP_POOLS_ANSWER
         )
     },
 }

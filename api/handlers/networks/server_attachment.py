@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from api.call import Call
 from api.formats import addresses
@@ -93,41 +94,34 @@ def clear_password(call: Call) -> Answer:
     return Answer()
 
 
+def _of_server(
+    handler: Callable[[Call], Answer], rule: str, answer: Document | None = None, **more: Any
+) -> Action[Call]:
+    return Action(handler, rule, answer, subject=server.load, **more)
+
+
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/ips": {
-        "GET": Action(
-            list_addresses, policies.ADDRESSES, schemas.ADDRESSES_ANSWER, subject=server.load
-        )
+        "GET": _of_server(list_addresses, policies.ADDRESSES, schemas.ADDRESSES_ANSWER)
     },
     "/v2.1/servers/{server_id}/ips/{network}": {
-        "GET": Action(show_addresses, policies.NETWORK, schemas.NETWORK_ANSWER, subject=server.load)
+        "GET": _of_server(show_addresses, policies.NETWORK, schemas.NETWORK_ANSWER)
     },
     "/v2.1/servers/{server_id}/os-interface": {
-        "GET": Action(
-            list_interfaces, policies.INTERFACES, schemas.INTERFACES_ANSWER, subject=server.load
-        ),
-        "POST": Action(
-            attach_interface, policies.ATTACH_INTERFACE, body=schemas.OTHERS, subject=server.load
-        ),
+        "GET": _of_server(list_interfaces, policies.INTERFACES, schemas.INTERFACES_ANSWER),
+        "POST": _of_server(attach_interface, policies.ATTACH_INTERFACE, body=schemas.OTHERS),
     },
     "/v2.1/servers/{server_id}/os-interface/{port_id}": {
-        "GET": Action(
-            show_interface, policies.INTERFACE, schemas.INTERFACE_ANSWER, subject=server.load
-        ),
-        "DELETE": Action(detach_interface, policies.DETACH_INTERFACE, subject=server.load),
+        "GET": _of_server(show_interface, policies.INTERFACE, schemas.INTERFACE_ANSWER),
+        "DELETE": _of_server(detach_interface, policies.DETACH_INTERFACE),
     },
     "/v2.1/servers/{server_id}/os-security-groups": {
-        "GET": Action(
-            list_security_groups,
-            policies.SECURITY_GROUPS,
-            schemas.SECURITY_GROUPS_ANSWER,
-            subject=server.load,
+        "GET": _of_server(
+            list_security_groups, policies.SECURITY_GROUPS, schemas.SECURITY_GROUPS_ANSWER
         )
     },
     "/v2.1/servers/{server_id}/os-server-password": {
-        "GET": Action(
-            show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER, subject=server.load
-        ),
-        "DELETE": Action(clear_password, policies.CLEAR_PASSWORD, status=204, subject=server.load),
+        "GET": _of_server(show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER),
+        "DELETE": _of_server(clear_password, policies.CLEAR_PASSWORD, status=204),
     },
 }
