@@ -230,7 +230,7 @@ ROUTES: Routes[Call] = {
 
 
 def _action(handler: Callable[[Call], Answer], rule: str, body: Mapping[str, Any]) -> Action[Call]:
-    return Action(handler, rule, body=body, status=202, subject=server.load, until=ACTIONS_UNTIL)
+    return server.action(handler, rule, body=body, status=202, until=ACTIONS_UNTIL)
 
 
 ACTIONS = {

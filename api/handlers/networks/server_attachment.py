@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from api.call import Call
 from api.formats import addresses
@@ -13,7 +12,7 @@ from api.policies.networks import server_attachment as policies
 from api.schemas.networks import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 from armillary.identifiers import mac_address
 
 
@@ -94,34 +93,28 @@ def clear_password(call: Call) -> Answer:
     return Answer()
 
 
-def _of_server(
-    handler: Callable[[Call], Answer], rule: str, answer: Document | None = None, **more: Any
-) -> Action[Call]:
-    return Action(handler, rule, answer, subject=server.load, **more)
-
-
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/ips": {
-        "GET": _of_server(list_addresses, policies.ADDRESSES, schemas.ADDRESSES_ANSWER)
+        "GET": server.action(list_addresses, policies.ADDRESSES, schemas.ADDRESSES_ANSWER)
     },
     "/v2.1/servers/{server_id}/ips/{network}": {
-        "GET": _of_server(show_addresses, policies.NETWORK, schemas.NETWORK_ANSWER)
+        "GET": server.action(show_addresses, policies.NETWORK, schemas.NETWORK_ANSWER)
     },
     "/v2.1/servers/{server_id}/os-interface": {
-        "GET": _of_server(list_interfaces, policies.INTERFACES, schemas.INTERFACES_ANSWER),
-        "POST": _of_server(attach_interface, policies.ATTACH_INTERFACE, body=schemas.OTHERS),
+        "GET": server.action(list_interfaces, policies.INTERFACES, schemas.INTERFACES_ANSWER),
+        "POST": server.action(attach_interface, policies.ATTACH_INTERFACE, body=schemas.OTHERS),
     },
     "/v2.1/servers/{server_id}/os-interface/{port_id}": {
-        "GET": _of_server(show_interface, policies.INTERFACE, schemas.INTERFACE_ANSWER),
-        "DELETE": _of_server(detach_interface, policies.DETACH_INTERFACE),
+        "GET": server.action(show_interface, policies.INTERFACE, schemas.INTERFACE_ANSWER),
+        "DELETE": server.action(detach_interface, policies.DETACH_INTERFACE),
     },
     "/v2.1/servers/{server_id}/os-security-groups": {
-        "GET": _of_server(
+        "GET": server.action(
             list_security_groups, policies.SECURITY_GROUPS, schemas.SECURITY_GROUPS_ANSWER
         )
     },
     "/v2.1/servers/{server_id}/os-server-password": {
-        "GET": _of_server(show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER),
-        "DELETE": _of_server(clear_password, policies.CLEAR_PASSWORD, status=204),
+        "GET": server.action(show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER),
+        "DELETE": server.action(clear_password, policies.CLEAR_PASSWORD, status=204),
     },
 }

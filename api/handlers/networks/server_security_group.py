@@ -10,7 +10,6 @@ from api.policies.networks import server_attachment as policies
 from api.schemas.networks import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer
-from armillary.http.dispatch import Action
 
 
 def add(call: Call) -> Answer:
@@ -37,18 +36,10 @@ def _check_known(call: Call, name: str) -> None:
 
 
 ACTIONS = {
-    "addSecurityGroup": Action(
-        add,
-        policies.ADD_SECURITY_GROUP,
-        body=schemas.ADD_SECURITY_GROUP,
-        status=202,
-        subject=server.load,
+    "addSecurityGroup": server.action(
+        add, policies.ADD_SECURITY_GROUP, body=schemas.ADD_SECURITY_GROUP, status=202
     ),
-    "removeSecurityGroup": Action(
-        remove,
-        policies.REMOVE_SECURITY_GROUP,
-        body=schemas.REMOVE_SECURITY_GROUP,
-        status=202,
-        subject=server.load,
+    "removeSecurityGroup": server.action(
+        remove, policies.REMOVE_SECURITY_GROUP, body=schemas.REMOVE_SECURITY_GROUP, status=202
     ),
 }

@@ -10,7 +10,7 @@ from api.handlers.servers.server_view import status_of, told_by_user
 from api.policies.scheduling import explanation as policies
 from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 from objects.instance import Instance
 from objects.instances.explanation import BuildAttempt, Decision
 from objects.instances.instance_fault import InstanceFault
@@ -80,8 +80,6 @@ def _attempt(attempt: BuildAttempt, told: list[str], *, shows_hosts: bool) -> Do
 
 ROUTES: Routes[Call] = {
     "/v2.1/armillary/servers/{server_id}/explain": {
-        "GET": Action(
-            show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.SHOW_QUERY, subject=server.load
-        )
+        "GET": server.action(show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.SHOW_QUERY)
     }
 }

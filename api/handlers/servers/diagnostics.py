@@ -10,7 +10,7 @@ from api.policies.servers import diagnostics as policies
 from api.schemas.servers import diagnostics as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
 
@@ -89,6 +89,6 @@ def _nanoseconds(seconds: float | None) -> int | None:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/diagnostics": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load)
+        "GET": server.action(show, policies.SHOW, schemas.SHOW_ANSWER)
     }
 }

@@ -167,31 +167,27 @@ def _processed(move: Migration) -> int | None:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/migrations": {
-        "GET": Action(
+        "GET": server.action(
             index_of_server,
             policies.OF_SERVER_INDEX,
             schemas.OF_SERVER_ANSWER,
             query=schemas.OF_SERVER_QUERY,
             since=OF_SERVER_SINCE,
-            subject=server.load,
         )
     },
     "/v2.1/servers/{server_id}/migrations/{migration_id}": {
-        "GET": Action(
-            show, policies.SHOW, schemas.SHOW_ANSWER, since=OF_SERVER_SINCE, subject=server.load
-        ),
-        "DELETE": Action(abort, policies.ABORT, status=202, since=(2, 24), subject=server.load),
+        "GET": server.action(show, policies.SHOW, schemas.SHOW_ANSWER, since=OF_SERVER_SINCE),
+        "DELETE": server.action(abort, policies.ABORT, status=202, since=(2, 24)),
     },
     "/v2.1/servers/{server_id}/migrations/{migration_id}/action": {
         "POST": ActionByBody(
             {
-                "force_complete": Action(
+                "force_complete": server.action(
                     force_complete,
                     policies.FORCE_COMPLETE,
                     since=(2, 22),
                     body=schemas.FORCE_COMPLETE,
                     status=202,
-                    subject=server.load,
                 )
             }
         )

@@ -11,7 +11,7 @@ from api.policies.servers import remote_console as policies
 from api.schemas.servers import remote_console as schemas
 from armillary import exception
 from armillary.http.call import Answer
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 
 SINCE = (2, 6)
 """Since this version consoles have a path; in earlier ones each protocol has an action."""
@@ -79,26 +79,20 @@ def _unavailable(kind: str, reason: str) -> exception.Invalid:
 
 
 ACTIONS = {
-    f"os-get{protocol}Console": Action(
+    f"os-get{protocol}Console": server.action(
         _handler(protocol),
         policies.CREATE,
         schemas.ACTION_ANSWER,
         body=schemas.action(f"os-get{protocol}Console"),
         until=schemas.ACTION_UNTIL,
-        subject=server.load,
     )
     for protocol in PROTOCOLS
 }
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/remote-consoles": {
-        "POST": Action(
-            create,
-            policies.CREATE,
-            schemas.CREATE_ANSWER,
-            body=schemas.CREATE,
-            since=SINCE,
-            subject=server.load,
+        "POST": server.action(
+            create, policies.CREATE, schemas.CREATE_ANSWER, body=schemas.CREATE, since=SINCE
         )
     }
 }

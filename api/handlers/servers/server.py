@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from api.call import Call
 from api.handlers.servers import server_list
 from api.handlers.servers.block_devices import check_devices
@@ -33,6 +36,7 @@ from api.schemas.servers import server as schemas
 from api.schemas.servers.server_list import INDEX_QUERY
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from armillary.http.validation import Versioned
 from objects.instance import UNKNOWN, Instance
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.operation_rules import check_unlocked
@@ -147,6 +151,13 @@ def _created(call: Call, accepted: CreatedServers, password: str) -> Answer:
         "security_groups": wanted.get("security_groups", SECURITY_GROUPS),
     }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
+
+
+def action(
+    handler: Callable[[Call], Answer], rule: str, answer: Versioned | None = None, **more: Any
+) -> Action[Call]:
+    """Return an action on what a server has: the server is loaded for the policy."""
+    return Action(handler, rule, answer, subject=load, **more)
 
 
 ROUTES: Routes[Call] = {

@@ -62,21 +62,19 @@ ACTIONS = ActionByBody(
             answer=schemas.EVACUATE_ANSWER,
             status=200,
         ),
-        "createImage": Action(
+        "createImage": server.action(
             server_snapshot.create_image,
             policies.CREATE_IMAGE,
             schemas.CREATED_IMAGE_ANSWER,
             body=schemas.CREATE_IMAGE,
             status=202,
-            subject=server.load,
         ),
-        "createBackup": Action(
+        "createBackup": server.action(
             server_snapshot.create_backup,
             policies.CREATE_BACKUP,
             schemas.CREATED_IMAGE_ANSWER,
             body=schemas.CREATE_BACKUP,
             status=202,
-            subject=server.load,
         ),
         "pause": _plain("pause", "pause", policies.PAUSE, "Stop the server where it is."),
         "unpause": _plain("unpause", "unpause", policies.UNPAUSE, "Let it continue."),
@@ -141,12 +139,11 @@ ACTIONS = ActionByBody(
         **remote_console.ACTIONS,
         **server_security_group.ACTIONS,
         **network_proxy.ACTIONS,
-        "os-getConsoleOutput": Action(
+        "os-getConsoleOutput": server.action(
             server_action.console_output,
             policies.CONSOLE_OUTPUT,
             schemas.CONSOLE_OUTPUT_ANSWER,
             body=schemas.CONSOLE_OUTPUT,
-            subject=server.load,
         ),
     }
 )

@@ -62,7 +62,7 @@ def _item(call: Call, metadata: dict[str, str]) -> Answer:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/metadata": {
-        "GET": Action(index, policies.INDEX, schemas.ANSWER, subject=server.load),
+        "GET": server.action(index, policies.INDEX, schemas.ANSWER),
         "POST": Action(
             create,
             policies.CREATE,
@@ -79,7 +79,7 @@ ROUTES: Routes[Call] = {
         ),
     },
     "/v2.1/servers/{server_id}/metadata/{key}": {
-        "GET": Action(show, policies.SHOW, schemas.ITEM_ANSWER, subject=server.load),
+        "GET": server.action(show, policies.SHOW, schemas.ITEM_ANSWER),
         "PUT": Action(
             update,
             policies.UPDATE,

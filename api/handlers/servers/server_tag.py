@@ -77,7 +77,7 @@ def _tags(server: Instance) -> list[str]:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/tags": {
-        "GET": Action(index, policies.INDEX, schemas.ANSWER, since=(2, 26), subject=server.load),
+        "GET": server.action(index, policies.INDEX, schemas.ANSWER, since=(2, 26)),
         "PUT": Action(
             update_all,
             policies.UPDATE_ALL,
@@ -95,7 +95,7 @@ ROUTES: Routes[Call] = {
         ),
     },
     "/v2.1/servers/{server_id}/tags/{tag}": {
-        "GET": Action(show, policies.SHOW, since=(2, 26), status=204, subject=server.load),
+        "GET": server.action(show, policies.SHOW, since=(2, 26), status=204),
         "PUT": Action(
             update, policies.UPDATE, since=(2, 26), status=201, subject=server.load_for_change
         ),

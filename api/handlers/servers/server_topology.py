@@ -7,7 +7,7 @@ from api.handlers.servers import server
 from api.policies.servers import server_topology as policies
 from api.schemas.servers import server_topology as schemas
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 from objects.instances.server_topology import TopologyCell
 
 
@@ -26,6 +26,6 @@ def _node(cell: TopologyCell, *, shows_host: bool) -> Document:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/topology": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, since=(2, 78), subject=server.load)
+        "GET": server.action(show, policies.SHOW, schemas.SHOW_ANSWER, since=(2, 78))
     }
 }

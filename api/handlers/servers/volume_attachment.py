@@ -10,7 +10,7 @@ from api.policies.servers import volume_attachment as policies
 from api.schemas.servers import volume_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Routes
 from objects.instance import Instance
 
 ROOT_DEVICE = "/dev/vda"
@@ -80,18 +80,14 @@ def _shown(call: Call, volume: str) -> Document:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-volume_attachments": {
-        "GET": Action(
-            index,
-            policies.INDEX,
-            schemas.INDEX_ANSWER,
-            query=schemas.INDEX_QUERY,
-            subject=server.load,
+        "GET": server.action(
+            index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY
         ),
-        "POST": Action(attach, policies.CREATE, body=schemas.CREATE, subject=server.load),
+        "POST": server.action(attach, policies.CREATE, body=schemas.CREATE),
     },
     "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load),
-        "PUT": Action(swap, policies.SWAP, body=schemas.UPDATE, status=202, subject=server.load),
-        "DELETE": Action(detach, policies.DELETE, status=202, subject=server.load),
+        "GET": server.action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "PUT": server.action(swap, policies.SWAP, body=schemas.UPDATE, status=202),
+        "DELETE": server.action(detach, policies.DELETE, status=202),
     },
 }
