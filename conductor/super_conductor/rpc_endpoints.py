@@ -40,9 +40,9 @@ from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
+from conductor.super_conductor.zones.local_zone import LocalZone
 from conductor.super_conductor.zones.overview import Overview
 from conductor.super_conductor.zones.remote_servers import RemoteServers
-from conductor.super_conductor.zones.zone_endpoint import LocalZone
 
 
 def make_endpoints(

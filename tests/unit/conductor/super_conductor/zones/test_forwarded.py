@@ -8,7 +8,7 @@ import pytest
 
 from conductor.super_conductor.zones.forwarded import CHANGES, LIST_SERVERS
 from conductor.super_conductor.zones.interface import ZoneAPI
-from conductor.super_conductor.zones.zone_endpoint import LocalZone
+from conductor.super_conductor.zones.local_zone import LocalZone
 from objects.instances.operation_arguments import OperationArguments
 from rpc.interface import Idempotent
 from tests.fixtures.control_plane import a_user
