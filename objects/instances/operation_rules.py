@@ -10,6 +10,9 @@ from objects.instance import Instance
 SNAPSHOT_STATES = ("active", "stopped", "paused", "suspended")
 """States of servers whose disks can be copied, for snapshots and backups."""
 
+_SAID = {"error": "in error", "soft-delete": "soft-deleted", "shelved_offloaded": "offloaded"}
+"""State -> what a server in it is."""
+
 
 class HasState(Protocol):
     """An instance, as an object or as a row."""
@@ -30,13 +33,18 @@ def check_state(instance: HasState, operation: str, vm_states: Collection[str]) 
     if instance.task_state is not None:
         raise refusal(instance, operation, f"it is {instance.task_state}")
     if instance.vm_state not in vm_states:
-        states = " or ".join(vm_states)
-        raise refusal(instance, operation, f"it is {instance.vm_state}, and must be {states}")
+        state, states = _said(instance.vm_state), " or ".join(map(_said, vm_states))
+        raise refusal(instance, operation, f"it is {state}, and must be {states}")
 
 
 def refusal(instance: HasState, operation: str, reason: str) -> exception.InstanceInvalidState:
     """Return the error of an operation that the instance's state does not allow."""
-    asked = operation.removesuffix("_here")  # users ask for an unshelve, wherever it is
+    # users ask for an unshelve, wherever it is
+    asked = operation.removesuffix("_here").replace("_", " ")
     return exception.InstanceInvalidState(
         instance_uuid=instance.uuid, operation=asked, reason=reason
     )
+
+
+def _said(vm_state: str) -> str:
+    return _SAID.get(vm_state, vm_state)

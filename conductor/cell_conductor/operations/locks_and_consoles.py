@@ -24,6 +24,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
+from objects.instances import operation_rules
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_fault import InstanceFault
 from objects.instances.serial_console import SerialConsole
@@ -109,13 +110,13 @@ class LocksAndConsoles:
         def write(session: Session) -> None:
             row = _changeable(session, instance_uuid, RESET_STATE)
             if row.task_state is not None:
-                raise _refusal(
+                raise operation_rules.refusal(
                     row, RESET_STATE, f"it is {row.task_state}; wait until that has ended"
                 )
             if row.host is None or row.vm_state not in RESETTABLE:
                 states = ", ".join(sorted(RESETTABLE))
                 found = row.vm_state if row.host else f"{row.vm_state}, on no host"
-                raise _refusal(
+                raise operation_rules.refusal(
                     row, RESET_STATE, f"it is {found}, and must be one of {states}, on a host"
                 )
             now = moment(self._now())
@@ -202,9 +203,7 @@ class LocksAndConsoles:
         """Ask the agent and host of an instance for something done at once, and record it."""
         row = self._row(instance_uuid)
         agent, host = self._agent_of(row, act.operation)
-        if row.vm_state not in act.vm_states or row.task_state is not None:
-            state, states = row.task_state or row.vm_state, " or ".join(act.vm_states)
-            raise _refusal(row, act.operation, f"it is {state}, and must be {states}")
+        operation_rules.check_state(row, act.operation, act.vm_states)
         self._record(lambda session: self._start_action(session, context, instance_uuid, act))
         message = None
         try:
@@ -241,7 +240,7 @@ class LocksAndConsoles:
             found = services.find_by_hosts(session, {row.host} if row.host else set())
         service = found.get(str(row.host))
         if service is None or service.agent is None or not service.is_up:
-            raise _refusal(row, operation, "it is on no host that is up")
+            raise operation_rules.refusal(row, operation, "it is on no host that is up")
         return service.agent, service.host
 
 
@@ -263,11 +262,5 @@ def _changeable(session: Session, instance_uuid: str, operation: str) -> models.
     flow = operations.lock(session, instance_uuid)
     if row.hidden or (flow is not None and flow.stage in HANDED_OVER):
         reason = "it is being handed over to another cell; try again in a moment"
-        raise _refusal(row, operation, reason)
+        raise operation_rules.refusal(row, operation, reason)
     return row
-
-
-def _refusal(row: models.Instance, operation: str, reason: str) -> exception.InstanceInvalidState:
-    return exception.InstanceInvalidState(
-        instance_uuid=row.uuid, operation=operation, reason=reason
-    )

@@ -91,6 +91,14 @@ def test_a_refusal_names_what_users_ask_for() -> None:
         FLOWS["unshelve_here"].check(instance)
 
 
+def test_a_refusal_is_in_words() -> None:
+    """Of operations and of states: not the names that the code has for them."""
+    instance = models.Instance(uuid="u", vm_state="error", task_state=None, host="a")
+    said = "cannot confirm resize: it is in error, and must be resized"
+    with pytest.raises(exception.InstanceInvalidState, match=said):
+        FLOWS["confirm_resize"].check(instance)
+
+
 @ALL
 def test_nothing_begins_while_something_else_is_done(operation: str) -> None:
     """The refusal names what is being done."""
