@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary import exception
+from armillary.identifiers import is_uuid
 from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.providers import names
 
@@ -156,7 +157,7 @@ def _trait(name: Any) -> str:
 
 
 def _aggregate(uuid: Any) -> str:
-    if not names.is_uuid(uuid):
+    if not is_uuid(uuid):
         raise _invalid(f"the UUID of an aggregate must be in lower case, not {uuid}")
     return str(uuid)
 

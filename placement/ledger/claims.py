@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from armillary import exception
+from armillary.identifiers import is_uuid
 from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
 from placement.ledger.cell_scope import CellScope
@@ -188,7 +189,7 @@ def _check_claim(claim: AllocationClaim) -> None:
 
 def _check_group(consumer: str, group: GroupClaim) -> None:
     _check_text(consumer, "host", group.host)
-    if group.group_uuid is not None and not names.is_uuid(group.group_uuid):
+    if group.group_uuid is not None and not is_uuid(group.group_uuid):
         raise _invalid(consumer, f"a group must be named by its UUID, not by {group.group_uuid!r}")
     if group.rule not in list(GroupRule):
         raise _invalid(consumer, f"unknown rule {group.rule!r} of a server group")
@@ -200,7 +201,7 @@ def _check_group(consumer: str, group: GroupClaim) -> None:
 
 
 def _check_resources(consumer: str, provider: str, item: Any) -> None:
-    if not names.is_uuid(provider):
+    if not is_uuid(provider):
         raise _invalid(consumer, f"a provider must be named by its UUID, not by {provider!r}")
     resources = item.get("resources") if isinstance(item, dict) else None
     if not isinstance(resources, dict) or not resources:
@@ -219,7 +220,7 @@ def _check_text(consumer: str, field: str, text: Any) -> None:
 
 
 def _check_uuid(consumer: str) -> None:
-    if not names.is_uuid(consumer):
+    if not is_uuid(consumer):
         raise exception.Invalid(reason=f"a consumer must be named by its UUID, not by {consumer!r}")
 
 

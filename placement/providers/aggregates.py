@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.identifiers import is_uuid
 from placement.db import aggregates, epochs, providers
-from placement.providers import names
 
 
 class AggregateWriter:
@@ -26,7 +26,7 @@ class AggregateWriter:
 
         Sharing providers and pools stay: they are not added by aggregates of hosts.
         """
-        if not names.is_uuid(aggregate):
+        if not is_uuid(aggregate):
             raise exception.Invalid(
                 reason=f"the UUID of an aggregate must be in lower case, not {aggregate!r}"
             )

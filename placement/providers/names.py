@@ -10,7 +10,6 @@ from oslo_utils import uuidutils
 
 CUSTOM_PREFIX = "CUSTOM_"
 _CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def is_custom(name: str) -> bool:
@@ -51,11 +50,6 @@ def standard_traits() -> frozenset[str]:
 def standard_first(resource_class: str) -> tuple[int, str]:
     """Return a sort key for resource classes: standard ones in canonical order, then others."""
     return _class_order().get(resource_class, len(_class_order())), resource_class
-
-
-def is_uuid(value: object) -> bool:
-    """Return whether a value is a UUID in lower case with hyphens; such UUIDs compare as text."""
-    return isinstance(value, str) and _UUID.fullmatch(value) is not None
 
 
 def to_uuid(value: str) -> str | None:

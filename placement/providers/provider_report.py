@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary import exception
+from armillary.identifiers import is_uuid
 from placement.providers import names
 from placement.providers.inventory import Inventory, parse_inventory
 
@@ -75,7 +76,7 @@ def _check_fields(report: Mapping[str, Any]) -> None:
         raise _invalid(report, f"{missing[0]} is missing")
     if unknown := sorted(report.keys() - _REQUIRED - _OPTIONAL):
         raise _invalid(report, f"unknown field {unknown[0]}")
-    if not names.is_uuid(report["uuid"]):
+    if not is_uuid(report["uuid"]):
         raise _invalid(report, "uuid must be a UUID in lower case")
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.identifiers import is_uuid
 from objects.hosts.provider_report import ProviderResult
 from placement.db import allocations, consumers, epochs, provider_tree
 from placement.db import providers as queries
@@ -131,7 +132,7 @@ class ProviderWriter:
         Those of other cells are left alone unless ``is_replacing``. Raises ``Invalid`` for a cell
         or too many providers.
         """
-        if not names.is_uuid(cell_uuid):
+        if not is_uuid(cell_uuid):
             raise exception.Invalid(reason="a cell must be named by its UUID, in lower case")
         if len(providers) > TRANSACTION_SIZE_MAX:
             raise exception.Invalid(
@@ -278,7 +279,7 @@ def _plan(
             for uuid in named_in(report)
         },
     )
-    heads = {str(report["uuid"]) for report in reports if names.is_uuid(report.get("uuid"))}
+    heads = {str(report["uuid"]) for report in reports if is_uuid(report.get("uuid"))}
     parts = (
         provider_tree.parts_of_cell(session, heads, writer.cell_uuid)
         if writer is not None

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.identifiers import is_uuid
 from placement.db import aggregates, epochs
 from placement.db import provider_tree as tree
 from placement.db import providers as queries
 from placement.ledger.feasibility import fits
-from placement.providers import names
 from placement.providers.columns import Mask
 from placement.providers.inventory import AMOUNT_MAX
 from placement.providers.provider_record import ProviderAggregates, ProviderFilters, ProviderRecord
@@ -69,7 +69,7 @@ class ResourceProviders:
 
         Raises ``Invalid`` for the name, ``ResourceProviderExists``, ``ProviderParentRefused``.
         """
-        assert names.is_uuid(uuid), "callers pass UUIDs in canonical form"
+        assert is_uuid(uuid), "callers pass UUIDs in canonical form"
         _check_name(name)
         if parent == uuid:
             raise _cannot_create(uuid, name, "parent provider UUID cannot be same as UUID.")
@@ -186,7 +186,7 @@ class ResourceProviders:
 
 
 def _find(session: Session, uuid: str) -> ProviderRecord | None:
-    return tree.find_record(session, uuid) if names.is_uuid(uuid) else None
+    return tree.find_record(session, uuid) if is_uuid(uuid) else None
 
 
 def _get(session: Session, uuid: str) -> ProviderRecord:
@@ -197,7 +197,7 @@ def _get(session: Session, uuid: str) -> ProviderRecord:
 
 
 def _get_aggregates(session: Session, uuid: str) -> ProviderAggregates:
-    found = aggregates.find_of_provider(session, uuid) if names.is_uuid(uuid) else None
+    found = aggregates.find_of_provider(session, uuid) if is_uuid(uuid) else None
     if found is None:
         raise exception.ResourceProviderNotFound(provider=uuid)
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary import exception
-from placement.providers import names
+from armillary.identifiers import is_uuid
 from placement.providers.provider_report import NAME_LENGTH_MAX, CurrentProvider, facts_after
 
 CHILDREN_MAX = 1000
@@ -145,7 +145,7 @@ def _gone(
 ) -> list[str]:
     """Return the formerly reported children that exist below the root but are not reported now."""
     former = report.get("former_children", [])
-    if not isinstance(former, list | tuple) or not all(names.is_uuid(uuid) for uuid in former):
+    if not isinstance(former, list | tuple) or not all(is_uuid(uuid) for uuid in former):
         raise _invalid(report, "former_children must be a list of UUIDs")
     if len(former) > CHILDREN_MAX:
         raise _invalid(report, f"at most {CHILDREN_MAX} former children are allowed")
@@ -176,7 +176,7 @@ def _check_gone(gone: Sequence[str], stored: Stored, parents: Mapping[str, str])
 
 def _uuids(values: Sequence[object]) -> Iterator[str]:
     for value in values:
-        if names.is_uuid(value):
+        if is_uuid(value):
             yield str(value)
 
 
