@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,3 +87,23 @@ def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     private_files.make_directory(directory / "own")
     assert modes(tmp_path)["shared"] == "0o750"
     assert modes(tmp_path)["shared/own"] == "0o700"
+
+
+def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
+    """Others ask for the lock of the same file."""
+    path = tmp_path / "lock"
+    with private_files.locked(path), path.open() as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_of_two_that_write_a_new_file_the_first_one_stays(tmp_path: Path) -> None:
+    """As a whole, its owner's alone, and without the draft of the second."""
+    path = tmp_path / "new" / "key"
+    private_files.write_new(path, "first")
+    private_files.write_new(path, "second")
+    assert path.read_text() == "first"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]
