@@ -6,6 +6,7 @@ or one that a driver omits; for third-party drivers the agent checks it at start
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -103,6 +104,12 @@ class HostFigures:
         return most_frequent(pair for entry in self.entries for pair in entry.image_pairs)
 
 
+@functools.cache
+def _booted_at() -> int:
+    """Return the time of the machine's start, as first told: it moves as its clock is adjusted."""
+    return int(psutil.boot_time())
+
+
 TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "vcpus_total": lambda figures: figures.vcpus_total,
     "vcpus_used": lambda figures: figures.vcpus_used,
@@ -124,7 +131,7 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "placed_instances": lambda figures: figures.placed_instances(),
     "instance_flavors": lambda figures: figures.flavors(),
     "instance_image_properties": lambda figures: figures.image_properties(),
-    "booted_at": lambda _figures: int(psutil.boot_time()),
+    "booted_at": lambda _figures: _booted_at(),
 }
 
 MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
