@@ -239,7 +239,7 @@ class CommandExecution:
     def _start(self, context: RequestContext, command: InstanceCommand) -> None:
         host, uuid = command.host, command.instance.uuid
         is_copy = command.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(command)
-        start = self._queue.copy if is_copy else self._queue.chore
+        start = self._queue.copy if is_copy else self._queue.operation
         if command.verb == Verb.SNAPSHOT:
             start = self._queue.snapshot
         start((host, uuid), lambda: self.execute(context, host, uuid))

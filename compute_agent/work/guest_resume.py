@@ -51,7 +51,7 @@ class GuestResume:
             return
         for key in list(self._waiting):
             if not self._queue.has_task(key):
-                self._queue.chore(key, partial(self._start, key))
+                self._queue.operation(key, partial(self._start, key))
 
     def _note(self, host: str, attempts: Mapping[str, int]) -> None:
         for guest in self._env.drivers[host].list_guests():

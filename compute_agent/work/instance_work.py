@@ -172,7 +172,7 @@ class InstanceWork:
             with log_context(context):
                 self.destroy(host, uuid)
 
-        self._queue.chore((host, uuid), destroy)
+        self._queue.operation((host, uuid), destroy)
 
     def resume(self) -> None:
         """Resume the journal's unfinished builds and deletes that are not queued or running."""

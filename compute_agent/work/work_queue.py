@@ -42,10 +42,10 @@ class WorkQueue:
         copies_per_host_max: Limit = no_limit,
         snapshots_per_host_max: Limit = no_limit,
     ) -> None:
-        self._builds = _Lane(size, f"{name}-build", builds_per_host_max)
-        self._copies = _Lane(size, f"{name}-copy", copies_per_host_max)
-        self._snapshots = _Lane(size, f"{name}-snapshot", snapshots_per_host_max)
-        self._chores = _Lane(size, f"{name}-chore", no_limit)
+        self._builds = _Kind(size, f"{name}-build", builds_per_host_max)
+        self._copies = _Kind(size, f"{name}-copy", copies_per_host_max)
+        self._snapshots = _Kind(size, f"{name}-snapshot", snapshots_per_host_max)
+        self._operations = _Kind(size, f"{name}-operation", no_limit)
         self._lock = threading.Lock()
         # All tasks by instance, the running one first.
         self._lines: dict[Key, collections.deque[_Work]] = {}
@@ -63,9 +63,9 @@ class WorkQueue:
         """Queue a snapshot, behind the instance's earlier tasks and the host's limit."""
         self._add(_Work(key, self._snapshots, run))
 
-    def chore(self, key: Key, run: Callable[[], None]) -> None:
+    def operation(self, key: Key, run: Callable[[], None]) -> None:
         """Queue any other task, behind the instance's earlier tasks."""
-        self._add(_Work(key, self._chores, run))
+        self._add(_Work(key, self._operations, run))
 
     def has_task(self, key: Key) -> bool:
         """Return whether a task for an instance is queued or running."""
@@ -86,13 +86,13 @@ class WorkQueue:
         with self._lock:
             self._is_closed = True
         is_done = [
-            lane.pool.shutdown(max(0.0, deadline - time.monotonic())) for lane in self._lanes
+            kind.pool.shutdown(max(0.0, deadline - time.monotonic())) for kind in self._kinds
         ]
         return all(is_done)
 
     @property
-    def _lanes(self) -> tuple[_Lane, ...]:
-        return self._chores, self._builds, self._copies, self._snapshots
+    def _kinds(self) -> tuple[_Kind, ...]:
+        return self._operations, self._builds, self._copies, self._snapshots
 
     def _add(self, work: _Work) -> None:
         with self._lock:
@@ -101,7 +101,7 @@ class WorkQueue:
             line = self._lines.setdefault(work.key, collections.deque())
             line.append(work)
             if len(line) == 1:
-                work.lane.wait(work)
+                work.kind.wait(work)
             else:
                 self._lift_limit(line, len(line) - 1)
             self._start_ready()
@@ -110,16 +110,16 @@ class WorkQueue:
         """Turn the first ``count`` queued migrations of an instance into ordinary tasks."""
         for place in range(count):
             work = line[place]
-            if work.lane is not self._copies or (place == 0 and not work.lane.withdraw(work)):
+            if work.kind is not self._copies or (place == 0 and not work.kind.withdraw(work)):
                 continue
-            line[place] = dataclasses.replace(work, lane=self._chores)
+            line[place] = dataclasses.replace(work, kind=self._operations)
             if place == 0:
-                self._chores.wait(line[0])
+                self._operations.wait(line[0])
 
     def _start_ready(self) -> None:
-        for lane in self._lanes:
-            while (work := lane.take()) is not None:
-                lane.pool.submit(self._run, work)
+        for kind in self._kinds:
+            while (work := kind.take()) is not None:
+                kind.pool.submit(self._run, work)
 
     def _run(self, work: _Work) -> None:
         try:
@@ -136,19 +136,19 @@ class WorkQueue:
 
     def _done(self, work: _Work) -> None:
         with self._lock:
-            work.lane.done(work)
+            work.kind.done(work)
             line = self._lines[work.key]
             line.popleft()
             if self._is_closed:
                 return
             if line:
-                line[0].lane.wait(line[0])
+                line[0].kind.wait(line[0])
             else:
                 del self._lines[work.key]
             self._start_ready()
 
 
-class _Lane:
+class _Kind:
     """One kind of tasks, queued and running. Requires the queue's lock."""
 
     def __init__(self, size: int, name: str, per_host_max: Limit) -> None:
@@ -203,7 +203,7 @@ class _Lane:
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Work:
     key: Key
-    lane: _Lane
+    kind: _Kind
     run: Callable[[], None]
 
     @property

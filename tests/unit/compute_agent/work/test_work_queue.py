@@ -117,7 +117,7 @@ def test_one_thing_at_a_time_for_an_instance(
     """The delete waits for the build that it overtakes."""
     queue = make_queue()
     queue.build(key("a"), gate.work("build"))
-    queue.chore(key("a"), gate.work("delete"))
+    queue.operation(key("a"), gate.work("delete"))
     gate.wait_begun("build")
     assert gate.begun == ["build"]
     gate.open("build", "delete")
@@ -132,7 +132,7 @@ def test_deletes_do_not_wait_for_other_instances_builds(
     queue = make_queue(size=1, limit=1)
     queue.build(key("a"), gate.work("a"))
     gate.wait_begun("a")
-    queue.chore(key("b"), gate.work("b"))
+    queue.operation(key("b"), gate.work("b"))
     gate.wait_begun("b")
 
 
@@ -155,7 +155,7 @@ def test_copies_keep_nothing_else_from_its_turn(
     for name in ("a", "b"):
         queue.copy(key(name), gate.work(name))
     queue.build(key("c"), gate.work("c"))
-    queue.chore(key("d"), gate.work("d"))
+    queue.operation(key("d"), gate.work("d"))
     gate.wait_begun("a", "c", "d")
     assert "b" not in gate.begun
 
@@ -183,7 +183,7 @@ def test_a_copy_that_has_to_wait_for_its_instance_can_be_let_through_before(
     """When its turn comes it waits for no room."""
     queue = make_queue(copies=1)
     queue.copy(key("a"), gate.work("a"))
-    queue.chore(key("b"), gate.work("before"))
+    queue.operation(key("b"), gate.work("before"))
     queue.copy(key("b"), gate.work("b"))
     queue.lift_limit(key("b"))
     gate.wait_begun("a", "before")
@@ -199,7 +199,7 @@ def test_what_comes_later_does_not_wait_for_room_for_a_copy(
     for name in ("a", "b"):
         queue.copy(key(name), gate.work(name))
     gate.wait_begun("a")
-    queue.chore(key("b"), gate.work("delete"))
+    queue.operation(key("b"), gate.work("delete"))
     gate.open("b", "delete")
     gate.wait_ended("b", "delete")
     assert "a" not in gate.ended
@@ -248,8 +248,8 @@ def test_work_that_fails_is_said_with_a_traceback_only_if_it_is_unexpected(
     def fail() -> None:
         raise error
 
-    queue.chore(key("a"), fail)
-    queue.chore(key("a"), was_run.set)  # begins when the former has ended
+    queue.operation(key("a"), fail)
+    queue.operation(key("a"), was_run.set)  # begins when the former has ended
     assert was_run.wait(SECONDS_MAX)
     assert [(each.levelname, each.exc_info is not None) for each in caplog.records] == said
 
@@ -275,7 +275,7 @@ def test_thousands_come_through(make_queue: Callable[..., WorkQueue]) -> None:
     queue = make_queue(size=4, limit=2)
     left = threading.Semaphore(0)
     for number in range(2000):
-        start = queue.build if number % 2 else queue.chore
+        start = queue.build if number % 2 else queue.operation
         start(key(f"i-{number}", f"host-{number % 7}"), left.release)
     for _ in range(2000):
         assert left.acquire(timeout=SECONDS_MAX)
