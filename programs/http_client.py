@@ -59,7 +59,7 @@ class ApiNotFound(ApiRefused, exception.NotFound):
 
 
 class ApiUnauthorized(ApiRefused):
-    """The API knows no such token, or there was none."""
+    """The API does not know the token, or none was given."""
 
     template = (
         f"{ApiRefused.template}. Give a valid token with --token or ARMILLARY_TOKEN; only the user "

@@ -79,7 +79,7 @@ def test_hosts_may_have_many_resource_classes(phone: Tab) -> None:
 def test_an_address_of_no_view_says_so(tab: Tab) -> None:
     """Also one whose word every object of the language has."""
     for address in ("/constructor", "/toString/x", "/server"):
-        tab.open(address).get_by_text("There is no such view").wait_for()
+        tab.open(address).get_by_text("View not found").wait_for()
 
 
 def test_a_view_that_cannot_be_drawn_says_so(tab: Tab) -> None:

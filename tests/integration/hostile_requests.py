@@ -366,7 +366,7 @@ def spoilt(body: Any, place: tuple[Any, ...], value: Any) -> Any:
 
 
 def some(cases: Iterable[Any], count: int, key: str) -> list[Any]:
-    """Return so many of the cases, others with each commit."""
+    """Return this many of the cases; the commit decides which."""
     found = list(cases)
     return random.Random(f"{sampling.seed()} {key}").sample(found, min(count, len(found)))
 

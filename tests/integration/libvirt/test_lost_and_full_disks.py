@@ -202,7 +202,7 @@ def test_a_live_migration_whose_destination_fills_up_fails(daemons: Daemons, sma
 
 
 def fill(directory: Path, mib: int) -> None:
-    """Use so many MiB, or what there is."""
+    """Use this many MiB, or what there is."""
     with contextlib.suppress(OSError), (directory / "filler").open("wb", buffering=0) as file:
         for _ in range(mib * 16):
             file.write(bytes(MIB // 16))

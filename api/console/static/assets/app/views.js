@@ -35,7 +35,7 @@ export function View({ parts, query }) {
   }
   const load = (id && ONE[name]) || LATER[name];
   if (name !== "fleet" && !load) {
-    return html`<${Title} text="Not found" /><${Empty} title="There is no such view"><p><a href=${address("/")}>Go to the start</a></p><//>`;
+    return html`<${Title} text="Not found" /><${Empty} title="View not found"><p><a href=${address("/")}>Go to the start</a></p><//>`;
   }
   return html`<${Guarded} key=${`${name}/${id ?? ""}`}>${load ? html`<${Later} load=${load} id=${id} query=${query} />` : html`<${Fleet} query=${query} />`}<//>`;
 }

@@ -22,7 +22,7 @@ export async function loadHosts(known, signal) {
   return isNew ? joined(pages.map((page) => page.document)) : undefined;
 }
 
-/** Return a page as it was known, if it has not changed, or anew. */
+/** Return the known page if it has not changed, else the new one. */
 async function loadPage(known, marker, signal) {
   const isSame = known && known.marker === marker;
   const etag = { value: isSame ? known.etag : null };
