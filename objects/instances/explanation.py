@@ -36,12 +36,26 @@ class BuildAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildWait:
+    """Why a build is not in its cell yet, after a try that failed.
+
+    ``since`` is when its request was accepted, ``cell`` the cell of its host. ``message`` is for
+    users; ``reason`` is the error of the last try, which may name services and hosts.
+    """
+
+    since: datetime
+    message: str
+    cell: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a server is on its host.
 
     ``decisions`` are all stored ones, newest first; ``decision`` is the one explained, and
     ``trace`` its trace, with ``choices`` reduced to this server. ``faults`` are those of every
-    attempt.
+    attempt. ``wait`` is why the build does not go on, if it waits.
     """
 
     instance: Instance
@@ -50,6 +64,7 @@ class Explanation:
     decisions: list[Decision]
     faults: list[InstanceFault]
     attempts: list[BuildAttempt]
+    wait: BuildWait | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Routes
 from objects.instance import Instance
-from objects.instances.explanation import BuildAttempt, Decision
+from objects.instances.explanation import BuildAttempt, BuildWait, Decision
 from objects.instances.instance_fault import InstanceFault
 
 
@@ -33,6 +33,7 @@ def show(call: Call) -> Answer:
         "decisions": decisions,
         "faults": [_fault(each, told, shows_hosts=shows_hosts) for each in explained.faults],
         "attempts": [_attempt(each, told, shows_hosts=shows_hosts) for each in explained.attempts],
+        "wait": None if explained.wait is None else _wait(explained.wait, shows_hosts=shows_hosts),
     }
     return Answer({"explanation": explanation})
 
@@ -76,6 +77,11 @@ def _attempt(attempt: BuildAttempt, told: list[str], *, shows_hosts: bool) -> Do
         reason = without_host_details(reason, [attempt.host], told_by_user=told)
     shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": reason}
     return {**shown, "host": attempt.host} if shows_hosts else shown
+
+
+def _wait(wait: BuildWait, *, shows_hosts: bool) -> Document:
+    shown = {"since": times.seconds(wait.since), "message": wait.message}
+    return {**shown, "cell": wait.cell, "reason": wait.reason} if shows_hosts else shown
 
 
 ROUTES: Routes[Call] = {

@@ -19,6 +19,10 @@ _DECISION = {
     "sentence": base.STRING_OR_NULL,
 }
 _DECISION_SHOWN = base.fields({**_DECISION, "host": base.STRING_OR_NULL}, _DECISION)
+_WAIT = {"since": base.TIME_OR_NULL, "message": base.STRING}
+_WAIT_SHOWN = base.fields(
+    {**_WAIT, "cell": base.STRING_OR_NULL, "reason": base.STRING_OR_NULL}, _WAIT
+)
 _ATTEMPT = {"attempt": base.NUMBER, "result": base.STRING_OR_NULL, "reason": base.STRING_OR_NULL}
 
 SHOW_ANSWER = base.every(
@@ -48,8 +52,9 @@ SHOW_ANSWER = base.every(
                 "attempts": base.listed(
                     base.fields({**_ATTEMPT, "host": base.STRING_OR_NULL}, _ATTEMPT)
                 ),
+                "wait": {"anyOf": [_WAIT_SHOWN, {"type": "null"}]},
             },
-            ["server", "decision", "trace", "decisions", "faults", "attempts"],
+            ["server", "decision", "trace", "decisions", "faults", "attempts", "wait"],
         )
     }
 )

@@ -26,7 +26,7 @@ from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
-from conductor.super_conductor.servers import decisions, unknown_servers
+from conductor.super_conductor.servers import build_waits, decisions, unknown_servers
 from conductor.super_conductor.servers.deferred_operations import as_deferred
 from conductor.super_conductor.zones import remote_servers, uuid_translation
 from conductor.super_conductor.zones.remote_servers import RemoteServers
@@ -217,12 +217,13 @@ class ServerReader:
         built_on = next((each.host for each in attempts if each.result == SUCCESS), None)
         with self._database.reader() as session:
             decided = decisions.read(session, instance, built_on=built_on, request_id=decision_of)
+            wait = build_waits.find(session, instance_uuid)
             trace = decided.trace
             if trace is not None:
                 trace = decision_traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
         if with_hosts:
             return Explanation(
-                instance, trace, decided.decision, decided.decisions, faults, attempts
+                instance, trace, decided.decision, decided.decisions, faults, attempts, wait
             )
         return Explanation(
             instance.with_values(host=None, node=None),
@@ -231,6 +232,7 @@ class ServerReader:
             [dataclasses.replace(each, host=None) for each in decided.decisions],
             [fault.with_values(host=None, details=None) for fault in faults],
             [dataclasses.replace(each, host=None) for each in attempts],
+            wait and dataclasses.replace(wait, cell=None, reason=None),
         )
 
     def _list_faults(self, context: RequestContext, instance_uuid: str) -> list[InstanceFault]:

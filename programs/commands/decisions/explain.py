@@ -53,6 +53,8 @@ def _lines(explanation: Document) -> Iterator[str]:
     trace = explanation["trace"]
     decision, decisions = explanation.get("decision"), explanation.get("decisions", [])
     yield from textwrap.wrap(_headline(explanation), screen_width())
+    if wait := explanation.get("wait"):
+        yield from textwrap.wrap(_wait(wait), screen_width())
     is_of_create = decision is None or decision["operation"] == _CREATE
     if decision and not (is_of_create and len(decisions) == 1):
         yield from textwrap.wrap(_about(decision), screen_width())
@@ -98,6 +100,11 @@ def _headline(explanation: Document) -> str:
         why = f": {printable(faults[-1]['message'])}" if faults else "."
         return f"{name} ({server['id']}) is in ERROR{why}"
     return f"{name} ({server['id']}) is {server['status']}{where}."
+
+
+def _wait(wait: Document) -> str:
+    error = f" Last error: {printable(wait['reason'])}" if wait.get("reason") else ""
+    return f"Waiting since {wait['since']}: {wait['message']}{error}"
 
 
 def _about(decision: Document) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from objects.instances.explanation import Decision
+from objects.instances.explanation import BuildWait, Decision
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
@@ -64,6 +64,16 @@ def test_its_owner_sees_no_hosts(path: str, api: Api, conductor: SuperConductor)
     assert "host2" not in answer.text
     attempts = answer.json["explanation"]["attempts"]
     assert [attempt["result"] for attempt in attempts] == ["Error", "Success"]
+
+
+def test_what_its_build_waits_for(path: str, api: Api, conductor: SuperConductor) -> None:
+    """Users read that it waits, administrators for which cell and after which error."""
+    accepted = datetime(2030, 1, 31, 12, tzinfo=UTC)
+    conductor.wait = BuildWait(accepted, "Its cell is down.", "cell1", "host1: no answer")
+    of_user = {"since": "2030-01-31T12:00:00Z", "message": "Its cell is down."}
+    assert api.get(path, token=MEMBER).json["explanation"]["wait"] == of_user
+    of_administrator = {**of_user, "cell": "cell1", "reason": "host1: no answer"}
+    assert api.get(path).json["explanation"]["wait"] == of_administrator
 
 
 def test_decisions_are_told_apart(path: str, api: Api, conductor: SuperConductor) -> None:

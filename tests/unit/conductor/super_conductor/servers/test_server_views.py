@@ -287,3 +287,32 @@ def test_a_server_on_its_way_can_be_explained(plane: ControlPlane) -> None:
     (uuid,) = plane.create()
     explained = plane.servers.explain(a_user(), uuid, with_hosts=False)
     assert (explained.trace, explained.faults, explained.attempts) == (None, [], [])
+    assert explained.wait is None
+
+
+def test_a_server_whose_cell_does_not_answer_is_explained(plane: ControlPlane) -> None:
+    """It waits for that cell: administrators read which one and why, until the cell has it."""
+    (cell,) = plane.cells.values()
+    plane.bus_of(cell).fail("build_instances", TIMEOUT)
+    (uuid,) = plane.build()
+    of_user = plane.servers.explain(a_user(), uuid, with_hosts=False).wait
+    assert of_user
+    assert "cell of its host does not answer" in of_user.message
+    assert (of_user.cell, of_user.reason) == (None, None)
+    of_administrator = plane.servers.explain(an_admin(), uuid, with_hosts=True).wait
+    assert of_administrator
+    assert of_administrator.cell == "cell1"
+    assert "No answer to build_instances" in str(of_administrator.reason)
+    plane.settle()
+    assert plane.servers.explain(an_admin(), uuid, with_hosts=True).wait is None
+
+
+def test_a_server_without_a_scheduler_is_explained(plane: ControlPlane) -> None:
+    """No decision could be made: the last error says what did not answer."""
+    plane.bus.fail("select_destinations", TIMEOUT)
+    (uuid,) = plane.build()
+    wait = plane.servers.explain(an_admin(), uuid, with_hosts=True).wait
+    assert wait
+    assert "No decision" in wait.message
+    assert wait.cell is None
+    assert "No answer to select_destinations" in str(wait.reason)

@@ -184,6 +184,22 @@ def test_an_undecided_one_has_no_place() -> None:
     assert text.startswith("web (u) is being built.\n")
 
 
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ({}, "Its cell is down.\n"),
+        ({"cell": "cell1", "reason": "no answer"}, "Its cell is down. Last error: no answer\n"),
+    ],
+    ids=["member", "administrator"],
+)
+def test_what_a_build_waits_for(seen: dict[str, str], said: str) -> None:
+    """Since when, and what an administrator may know of it."""
+    server = {"id": "u", "name": "web", "status": "BUILD", "attempt": 0}
+    wait = {"since": "2030-01-31T12:00:00Z", "message": "Its cell is down.", **seen}
+    text = text_of(an_explanation(server=server, attempts=[], faults=[], wait=wait))
+    assert text.splitlines(keepends=True)[1] == f"Waiting since 2030-01-31T12:00:00Z: {said}"
+
+
 def test_members_see_no_host() -> None:
     """Numbers stay, names go; the API leaves them out."""
     document = an_explanation(

@@ -58,7 +58,7 @@ const isFailed = (attempt) => Boolean(attempt.result) && attempt.result !== "Suc
 
 /** What `armillary explain` says first. */
 function Sentence({ explanation, hostName }) {
-  const { server, decision, trace, attempts, faults } = explanation;
+  const { server, decision, trace, attempts, faults, wait } = explanation;
   const on = server.host ? ` on ${server.host}${server.zone ? ` (zone ${server.zone})` : ""}` : "";
   const attempt = server.attempt && isOfCreate(decision) ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
   const said = server.status === "ERROR"
@@ -66,10 +66,11 @@ function Sentence({ explanation, hostName }) {
     : server.status === "BUILD" ? `${server.name} is being built${on}${attempt}.` : `${server.name} is ${server.status}${on}${attempt}.`;
   const why = trace?.sentence ?? decision?.sentence;
   const failed = isOfCreate(decision) ? attempts.filter(isFailed) : [];
-  const tone = why || server.status === "ERROR" ? "bad" : "good";
+  const tone = why || wait || server.status === "ERROR" ? "bad" : "good";
   return html`<div class="note sentence ${tone}"><div class="grow">
     <p>${said}</p>
     ${why && !said.includes(why) && html`<p class="why">${why}</p>`}
+    ${wait && html`<p class="why">${wait.message}${wait.reason && ` Last error: ${wait.reason}`}</p>`}
     ${failed.length > 0 && server.status !== "ERROR" && html`<p class="why">${failed.length === 1 ? "The build" : "Builds"} failed on ${failed.map((each, at) => html`${at > 0 && ", "}${hostName(each.host)}`)}; the next alternate was used.</p>`}
     ${decision && html`<p class="hint">Decided <${Time} at=${decision.decided_at} /> about its ${nounOf(decision.operation)}, request <code>${decision.request_id ?? "unknown"}</code></p>`}
   </div></div>`;
