@@ -17,6 +17,7 @@ import pytest
 from objects.images.image_record import DRAFT_PREFIX
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.deployment import Cell, Deployment, deployed, running
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ
@@ -155,6 +156,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     with deployed(folder, cells, kind=Machines, schedulers=1) as made:
         made.flavor = made.create_flavor("tiny", vcpus=1, ram=64, disk=0)
         yield made
+        delete_everything(made)  # workloads outlive their agents
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +250,4 @@ def test_a_host_that_was_joined_needs_no_shared_directory(tmp_path: Path) -> Non
             assert image in made.stored("api")
             assert image in made.stored(other)
             assert image not in made.stored(host)
+        delete_everything(made)
