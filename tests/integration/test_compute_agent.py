@@ -39,7 +39,7 @@ transport_url = {url}
 host = {host}
 state_path = {state_path}
 report_interval = 1
-graceful_shutdown_timeout = 5
+graceful_shutdown_timeout = 30
 [compute]
 driver = process
 guest_poll_interval_seconds = 0.2
