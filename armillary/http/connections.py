@@ -60,6 +60,11 @@ class Limits:
     small_body_bytes: int = 65536
 
 
+def is_length(value: bytes) -> bool:
+    """Return whether the value of a Content-Length header is one; any other is refused."""
+    return value.isdigit() and len(value) <= _DIGITS_MAX
+
+
 class _Progress(enum.Enum):
     """How far a request has been received."""
 
@@ -184,8 +189,7 @@ class Incoming(io.RawIOBase):
         head = bytes(self._data[: end.end()])
         self._is_chunked = _CHUNKED.search(head) is not None
         lengths = [value.strip(b" \t") for value in _LENGTH.findall(head)]
-        is_clear = len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) <= _DIGITS_MAX
-        length = int(lengths[0]) if is_clear else 0
+        length = int(lengths[0]) if len(lengths) == 1 and is_length(lengths[0]) else 0
         if 0 < length <= self._limits.body_bytes_max and _EXPECTS.search(head):
             with contextlib.suppress(OSError):
                 self._socket.send(_CONTINUE)

@@ -19,7 +19,14 @@ from cheroot import wsgi
 from armillary import exception
 from armillary.http import own_origin
 from armillary.http.chunked_body import ChunkedBody
-from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
+from armillary.http.connections import (
+    BodyRoom,
+    Limits,
+    PatientConnection,
+    Sender,
+    crowded_out,
+    is_length,
+)
 from armillary.http.tls import TlsAdapter, TlsFiles
 
 LOG = logging.getLogger(__name__)
@@ -36,8 +43,11 @@ _WORDS = {"Malformed Content-Length Header.": "content-length header must be an 
 _MALFORMED_LENGTH = next(iter(_WORDS))
 _HEAD = b"HEAD"
 _SINGLE = frozenset(
-    {b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key"}
-)
+    {
+        b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key",
+        b"Content-Length",
+    }
+)  # fmt: skip
 _CONTROL = re.compile(rb"[\0-\x08\n-\x1f\x7f]")
 """Not the tab; some of the others are stripped as blanks here, and part of a value elsewhere."""
 _HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -88,7 +98,7 @@ class _Headers(dict[bytes, bytes]):
     def __setitem__(self, name: bytes, value: bytes) -> None:
         if name in _SINGLE and name in self:
             raise ValueError(f"A request may have one {name.decode()} header.")
-        if name == b"Content-Length" and (self.get(name, value) != value or not value.isdigit()):
+        if name == b"Content-Length" and not is_length(value):
             raise ValueError(_MALFORMED_LENGTH)
         super().__setitem__(name, value)
 

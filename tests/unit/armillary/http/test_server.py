@@ -326,6 +326,21 @@ def test_chunks_of_an_old_client_are_not_a_second_request(serve: Callable[..., H
     assert b" 400 " in answer
 
 
+@pytest.mark.parametrize(
+    "length",
+    [b"%d\r\nContent-Length: %d", b"%d\r\ncontent-length:\t%d", b"00000000000000000%d"],
+    ids=["twice-the-same", "in-other-letters", "of-many-digits"],
+)
+def test_a_body_is_not_a_second_request(serve: Callable[..., HttpServer], length: bytes) -> None:
+    """However its length is written: a proxy that passes it on has checked one request."""
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    written = length % ((len(hidden),) * length.count(b"%d"))
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + written
+    answer = raw(serve(echo), head + b"\r\n\r\n" + hidden)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b" 400 " in answer
+
+
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
