@@ -272,7 +272,7 @@ class Acceptance:
         if not resolved:
             return [one for one in found if isinstance(one, exception.ArmillaryError)]
         project_id = owner_of(group[0].context).project_id
-        quotas_db.lock_project(session, project_id)
+        quotas_db.lock_owner(session, project_id)
         gone = self._lock_groups(session, resolved)
         usage = self._usage(session, project_id, resolved, placed, but=gone.keys())
         return [

@@ -44,7 +44,7 @@ class ServerGroupsEndpoint:
         group_uuid = uuid_of_request(context, f"server_group/{name}")
 
         def write(session: Session) -> InstanceGroup | None:
-            quotas_db.lock_project(session, owner.project_id)
+            quotas_db.lock_owner(session, owner.project_id)
             if server_groups.is_known(session, group_uuid):
                 return None
             self._check_quota(session, owner.project_id)

@@ -63,7 +63,7 @@ class ClaimsEndpoint:
 
         def accept(session: Session) -> ResourceClaim | None:
             project_id = context.project_id or ""
-            quotas_db.lock_project(session, project_id)
+            quotas_db.lock_owner(session, project_id)
             if queries.known(session, [claim.uuid]):
                 return None
             if claim.server_uuid is not None:

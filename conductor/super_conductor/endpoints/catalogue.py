@@ -137,7 +137,7 @@ class KeyPairsEndpoint:
         now = moment(self._now())
 
         def create(session: Session) -> KeyPair:
-            quotas_db.lock_project(session, context.project_id or "")
+            quotas_db.lock_owner(session, key_pair.user_id)
             limits = quotas.limits_of(session, self._conf, context.project_id or "")
             return key_pairs.create_key_pair(
                 session, key_pair, of_user_max=limits["key_pairs"], now=now

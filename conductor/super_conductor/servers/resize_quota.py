@@ -36,7 +36,7 @@ class ResizeQuota:
         Without ``is_counted`` another zone has checked its quota; only the size is noted here.
         """
         if is_counted:
-            quotas_db.lock_project(session, instance.project_id)
+            quotas_db.lock_owner(session, instance.project_id)
             vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
             more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
             self._check_quota(session, instance.project_id, more, placed)
@@ -51,7 +51,7 @@ class ResizeQuota:
         """
         if placed is None:
             return
-        quotas_db.lock_project(session, instance.project_id)
+        quotas_db.lock_owner(session, instance.project_id)
         more = {"cores": instance.flavor.vcpus, "ram": instance.flavor.memory_mb}
         self._check_quota(session, instance.project_id, more, placed)
 
@@ -59,7 +59,7 @@ class ResizeQuota:
         self, session: Session, mapping: InstanceMapping, flavor: Flavor, placed: PlacedUsage | None
     ) -> None:
         """Count the larger of the present usage and the new flavor. Raises QuotaExceeded."""
-        quotas_db.lock_project(session, mapping.project_id)
+        quotas_db.lock_owner(session, mapping.project_id)
         size = instance_mappings.sizes(session, [mapping.instance_uuid]).get(mapping.instance_uuid)
         if size is None:
             return  # its record has expired

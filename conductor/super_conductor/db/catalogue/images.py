@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.catalogue.quotas import lock_project
+from conductor.super_conductor.db.catalogue.quotas import lock_owner
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
 from objects.images.image_record import (
@@ -48,7 +48,7 @@ def create_record(
     if any(session.get(each, image.id) for each in (models.Image, models.DeletedImage)):
         raise exception.ImageExists(image=image.id)
     if of_owner_max is not None:
-        lock_project(session, record.owner or "")
+        lock_owner(session, record.owner or "")
         owned = sa.select(sa.func.count()).where(models.Image.owner == record.owner)
         count = session.scalar(owned) or 0
         if count >= of_owner_max:

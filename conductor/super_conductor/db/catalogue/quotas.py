@@ -51,15 +51,16 @@ class UsageChanged(Exception):
     """Another request of the project was accepted since its usage was read from placement."""
 
 
-def lock_project(session: Session, project_id: str) -> None:
-    """Lock a project's usage against concurrent changes until the transaction ends.
+def lock_owner(session: Session, owner_id: str) -> None:
+    """Lock the usage of a project, or of a user, until the transaction ends.
 
-    Without it two concurrent requests could both pass the check and exceed the quota.
+    Without it two concurrent requests could both pass the check and exceed the quota. What users
+    have in all their projects, key pairs, is counted under the lock of the user.
     """
-    insert_missing(session, models.Project, [_Project(project_id, changes=0)])
+    insert_missing(session, models.Project, [_Project(owner_id, changes=0)])
     session.execute(
         sa.update(models.Project)
-        .where(models.Project.project_id == project_id)
+        .where(models.Project.project_id == owner_id)
         .values(changes=models.Project.changes + 1)
     )
 

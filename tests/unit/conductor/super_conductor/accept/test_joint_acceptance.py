@@ -25,11 +25,11 @@ class Together:
         self._plane = plane
         self._is_under_way, self._may_go_on = threading.Event(), threading.Event()
         self.transactions = 0
-        self._lock_project = quotas.lock_project
+        self._lock_owner = quotas.lock_owner
 
     def ask(self, *requests: dict[str, Any]) -> list[Accepted | Exception]:
         with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(requests) + 1) as pool:
-            patch.setattr(quotas, "lock_project", self._locked)
+            patch.setattr(quotas, "lock_owner", self._locked)
             first = pool.submit(self._ask, {})
             assert self._is_under_way.wait(60)
             others = [pool.submit(self._ask, request) for request in requests]
@@ -49,7 +49,7 @@ class Together:
 
     def _locked(self, session: Any, project_id: str) -> None:
         self.transactions += 1
-        self._lock_project(session, project_id)
+        self._lock_owner(session, project_id)
         self._is_under_way.set()
         assert self._may_go_on.wait(60)
 

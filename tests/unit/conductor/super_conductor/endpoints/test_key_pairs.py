@@ -39,7 +39,7 @@ def test_a_key_pair_comes_and_goes(running: RunningConductor) -> None:
 def test_two_at_once_do_not_exceed_the_quota(
     any_api_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each counts what the other one stored before it."""
+    """Each counts what the other one stored before it, for the user's other project, too."""
     conf = cfg.ConfigOpts()
     register_all(conf)
     conf([], default_config_files=[], default_config_dirs=[])
@@ -59,7 +59,7 @@ def test_two_at_once_do_not_exceed_the_quota(
 
     def create(name: str) -> None:
         try:
-            endpoint.create_key_pair(a_user(), dataclasses.replace(KEY, name=name))
+            endpoint.create_key_pair(a_user(name), dataclasses.replace(KEY, name=name))
         except exception.QuotaExceeded:
             refused.append(name)
 

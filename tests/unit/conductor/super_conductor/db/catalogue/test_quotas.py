@@ -46,13 +46,13 @@ def test_one_at_a_time_counts_for_a_project(any_api_database: Database) -> None:
     def second() -> None:
         first_has_it.wait(60)
         with any_api_database.writer() as session:
-            quotas.lock_project(session, "p1")
+            quotas.lock_owner(session, "p1")
             order.append("second")
 
     thread = threading.Thread(target=second)
     thread.start()
     with any_api_database.writer() as session:
-        quotas.lock_project(session, "p1")
+        quotas.lock_owner(session, "p1")
         first_has_it.set()
         thread.join(0.3)
         order.append("first")
