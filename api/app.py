@@ -63,7 +63,7 @@ def make_app(
         EmptyIds(),
         Bounds(max_body_bytes=conf.api.max_body_bytes),
         project_in_path,
-        RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        RouteAuthentication(access.authenticate, is_admin=access.is_admin, needs_project=True),
         Traces(conf),
         project_in_path.check,
         Body(),

@@ -72,6 +72,11 @@ class RequestContext(oslo_context.RequestContext):
         if self._is_made:
             super().update_store()
 
+    @property
+    def visible_project(self) -> str | None:
+        """The only project whose objects the caller sees; None: an administrator sees all."""
+        return None if self.is_admin else self.project_id or ""
+
     def to_dict(self) -> dict[str, object]:
         own = {"instance_uuid": self.instance_uuid, "traceparent": self.traceparent}
         if self.parent_zone is not None:

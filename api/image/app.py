@@ -32,7 +32,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI)
         Audit(AuditTrail.from_conf(conf, "image"), "image"),
         OneVersion(),
         _Bounds(max_body_bytes=conf.api.max_body_bytes),
-        RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        RouteAuthentication(access.authenticate, is_admin=access.is_admin, needs_project=True),
         Traces(conf),
     ]
     prefix = conf.api.compute_link_prefix

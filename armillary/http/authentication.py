@@ -40,10 +40,11 @@ Authenticate = Callable[[falcon.Request], Caller | None]
 
 
 class _Authentication:
-    """Raises ``Unauthorized``.
+    """Raises ``Unauthorized``, and ``Forbidden`` for a token without a project if one is needed.
 
     ``is_admin`` decides from the context whether the caller is an administrator; None: only the
-    roles count.
+    roles count. What is a project's may not be shown to, or made by, a caller who has none: tokens
+    of Keystone may be for a domain, for the system or for nothing.
     """
 
     def __init__(
@@ -51,9 +52,11 @@ class _Authentication:
         authenticate: Authenticate,
         *,
         is_admin: Callable[[RequestContext], bool] | None = None,
+        needs_project: bool = False,
     ) -> None:
         self._authenticate = authenticate
         self._is_admin = is_admin
+        self._needs_project = needs_project
 
     def _set_caller(self, req: falcon.Request) -> None:
         caller = self._authenticate(req)
@@ -71,6 +74,8 @@ class _Authentication:
             context.is_admin = self._is_admin(context)
         req.context.caller = context
         req.context.is_still_valid = lambda: self._authenticate(req) == caller
+        if self._needs_project and not caller.project_id:
+            raise exception.Forbidden(reason="the token is for no project; get one for a project")
 
 
 class RouteAuthentication(_Authentication):

@@ -113,8 +113,7 @@ def _group(session: Session, context: RequestContext, value: Any) -> InstanceGro
         return None
     if not isinstance(value, str):
         raise exception.Invalid(reason="request_spec.instance_group must be a server group's UUID")
-    project_id = None if context.is_admin else context.project_id
-    return server_groups.get_group(session, value, project_id)
+    return server_groups.get_group(session, value, context.visible_project)
 
 
 def _hints(value: Any) -> dict[str, list[str]]:

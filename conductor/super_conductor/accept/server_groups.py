@@ -62,18 +62,18 @@ class ServerGroupsEndpoint:
     def list_server_groups(
         self, context: RequestContext, all_projects: bool = False
     ) -> list[InstanceGroup]:
-        project_id = None if all_projects and context.is_admin else context.project_id
+        project_id = context.visible_project if all_projects else context.project_id or ""
         with self._database.reader() as session:
             return server_groups.list_groups(session, project_id)
 
     def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
         with self._database.reader() as session:
-            return server_groups.get_group(session, group, _project_of(context))
+            return server_groups.get_group(session, group, context.visible_project)
 
     def delete_server_group(self, context: RequestContext, group: str) -> None:
         gone = None if self._notifier.is_silent else self.get_server_group(context, group)
         self._database.run_in_writer(
-            lambda session: server_groups.delete_group(session, group, _project_of(context))
+            lambda session: server_groups.delete_group(session, group, context.visible_project)
         )
         if gone is not None:
             self._notifier.server_group(context, "delete", gone)
@@ -109,7 +109,3 @@ def check_group(name: str, policy: str, rules: dict[str, str]) -> None:
             reason=f"the policy {policy} needs the rule topology_key: an aggregate metadata key "
             "whose values are the domains, such as rack"
         )
-
-
-def _project_of(context: RequestContext) -> str | None:
-    return None if context.is_admin else context.project_id

@@ -253,5 +253,4 @@ def _group(
         return None
     if len(named) > 1:
         raise exception.Invalid(reason="the hint group must name exactly one server group")
-    project_id = None if context.is_admin else context.project_id
-    return server_groups.get_group(session, named[0], project_id)
+    return server_groups.get_group(session, named[0], context.visible_project)

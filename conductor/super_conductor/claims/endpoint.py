@@ -125,13 +125,13 @@ class ClaimsEndpoint:
 
     def get_claim(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
         with self._database.reader() as session:
-            return queries.get(session, claim_uuid, _project(context))
+            return queries.get(session, claim_uuid, context.visible_project)
 
     def explain_claim(
         self, context: RequestContext, claim_uuid: str, with_pools: bool = False
     ) -> ClaimExplanation:
         with self._database.reader() as session:
-            found = queries.explain(session, claim_uuid, _project(context))
+            found = queries.explain(session, claim_uuid, context.visible_project)
         if found.trace is None:
             path = found.claim.zone
             if path is None:
@@ -165,7 +165,7 @@ class ClaimsEndpoint:
         limit: int = PAGE_SIZE_MAX,
         marker: str | None = None,
     ) -> list[ResourceClaim]:
-        project_id = None if all_projects and context.is_admin else context.project_id or ""
+        project_id = context.visible_project if all_projects else context.project_id or ""
         with self._database.reader() as session:
             return queries.list_claims(
                 session, project_id=project_id, server_uuid=server_uuid, kind=kind,
@@ -204,10 +204,6 @@ def _with_pool(trace: PlainTrace, claim: ResourceClaim) -> PlainTrace:
     at = {"zone": claim.zone, "host_id": claim.pool_uuid}
     choices = [choice_at(one, at, claim.pool_name) for one in trace.get("choices", [])]
     return {**trace, "choices": choices}
-
-
-def _project(context: RequestContext) -> str | None:
-    return None if context.is_admin else context.project_id
 
 
 def _check(claim: NewClaim, kind: ResourceKind) -> None:

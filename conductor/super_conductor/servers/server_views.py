@@ -164,7 +164,7 @@ class ServerReader:
         for_display: bool = False,
     ) -> ServerPage:
         """Return a page of the instances built here for other zones, for their users' zone."""
-        project_id = filters.project_id if context.is_admin else context.project_id
+        project_id = filters.project_id if context.is_admin else context.visible_project
         wanted = dataclasses.replace(filters, project_id=project_id)
         page = _Page(filters=wanted, limit=limit, after=marker, with_unknown=for_display)
         return self._list(context, page, asks_zones=False)
@@ -452,7 +452,7 @@ def _marker(instance: Instance, sort: Sequence[SortKey] | None) -> InstanceMarke
 def _scoped(context: RequestContext, filters: ServerFilters) -> ServerFilters:
     if filters.all_projects and not context.is_admin:
         raise exception.PolicyNotAuthorized(rule="servers:index:all_projects")
-    project_id = filters.project_id if filters.all_projects else context.project_id
+    project_id = filters.project_id if filters.all_projects else context.project_id or ""
     return dataclasses.replace(filters, project_id=project_id)
 
 

@@ -15,7 +15,7 @@ from api.front import make_front
 from api.middleware.authentication import make_authenticate
 from armillary import exception
 from tests.fixtures.http_api import Api
-from tests.fixtures.services.keystone import StandInKeystone
+from tests.fixtures.services import keystone
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.conftest import make_conf
 
@@ -145,13 +145,28 @@ def test_keystone_says_whose_a_token_is(
     assert with_keystone.simulate_get(path, headers=headers).status_code == status
 
 
+@pytest.mark.parametrize("token", keystone.SCOPES)
+@pytest.mark.parametrize(
+    "path",
+    ["/v2.1/servers", "/v2.1/servers/detail?all_tenants=1", "/v2.1/os-server-groups",
+     "/v2.1/flavors", "/v2.1/limits", "/v2.1/os-keypairs", "/image/v2/images"],
+)  # fmt: skip
+def test_a_token_of_no_project_is_shown_nothing(
+    token: str, path: str, with_keystone: testing.TestClient
+) -> None:
+    """One of a domain, of the system or of nothing: it would be no project's, and so all's."""
+    answer = with_keystone.simulate_get(path, headers={"X-Auth-Token": token})
+    assert answer.status_code == 403
+    assert "for no project" in answer.text
+
+
 @pytest.fixture(scope="module")
 def with_keystone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[testing.TestClient]:
     """Return a client of an API that asks a Keystone."""
     folder = tmp_path_factory.mktemp("keystone")
-    with StandInKeystone().running() as keystone:
+    with keystone.StandInKeystone().running() as running:
         conf = make_conf(folder)
-        options = "".join(f"{name} = {value}\n" for name, value in keystone.client_options.items())
+        options = "".join(f"{name} = {value}\n" for name, value in running.client_options.items())
         path = folder / "keystone.conf"
         path.write_text(f"[api]\nauth_strategy = keystone\n[keystone_authtoken]\n{options}")
         conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])

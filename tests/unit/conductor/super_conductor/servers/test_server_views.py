@@ -8,6 +8,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
+from armillary.context import RequestContext
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -203,6 +204,14 @@ def test_a_list_is_of_the_own_project(plane: ControlPlane) -> None:
         an_admin(), filters=ServerFilters(all_projects=True), limit=10, marker=None
     )
     assert {one.uuid for one in page.instances} == {*mine, *theirs}
+
+
+def test_who_has_no_project_lists_no_servers(plane: ControlPlane) -> None:
+    """A missing project does not stand for all of them."""
+    plane.build()
+    without = RequestContext(user_id="u1", roles=["member"])
+    page = plane.servers.list_servers(without, filters=ALL, limit=10, marker=None)
+    assert page.instances == []
 
 
 def test_only_an_administrator_lists_all_projects(plane: ControlPlane) -> None:
