@@ -98,12 +98,17 @@ def evacuate(call: Call) -> Answer:
 
 
 def unshelve(call: Call) -> Answer:
-    """Unshelve the server, to a zone or host if it was offloaded; no zone unpins it."""
+    """Unshelve the server, to a zone or host if it was offloaded; no zone unpins it.
+
+    A host requires a separate policy: users are not told the names of hosts.
+    """
     wanted = call.body["unshelve"] or {}
     if call.version < schemas.ZONE_OF_UNSHELVE_SINCE:
         wanted = {}
     zone, host = wanted.get("availability_zone"), wanted.get("host")
     unpins_zone = zone is None and "availability_zone" in wanted
+    if host is not None:
+        call.authorize(policies.UNSHELVE_TO_HOST)
     try:
         return _operate(
             call, "unshelve", availability_zone=zone, host=host, unpins_zone=unpins_zone

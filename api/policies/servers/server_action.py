@@ -18,6 +18,7 @@ EVACUATE = "os_compute_api:os-evacuate"
 SHELVE = "os_compute_api:os-shelve:shelve"
 SHELVE_OFFLOAD = "os_compute_api:os-shelve:shelve_offload"
 UNSHELVE = "os_compute_api:os-shelve:unshelve"
+UNSHELVE_TO_HOST = "os_compute_api:os-shelve:unshelve_to_host"
 LOCK = "os_compute_api:os-lock-server:lock"
 UNLOCK = "os_compute_api:os-lock-server:unlock"
 UNLOCK_OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
@@ -60,6 +61,7 @@ RULES = [
     rule(SHELVE, MEMBER, "Shelve a server."),
     rule(SHELVE_OFFLOAD, ADMIN, "Offload a shelved server from its host."),
     rule(UNSHELVE, MEMBER, "Unshelve a server."),
+    rule(UNSHELVE_TO_HOST, ADMIN, "Unshelve a server to a host that is named.", _ACTION),
     rule(LOCK, MEMBER, "Lock a server."),
     rule(UNLOCK, MEMBER, "Unlock a server."),
     rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that an administrator locked.", _ACTION),

@@ -127,6 +127,17 @@ def test_the_conductor_is_told_who_asks(
     assert (context.user_id, context.project_id, context.is_admin) == ("u1", "p1", False)
 
 
+@pytest.mark.parametrize("host", ["host2", "host7"], ids=["known", "unknown"])
+def test_a_user_names_no_host_to_unshelve_to(
+    host: str, server: Instance, api: Api, conductor: SuperConductor
+) -> None:
+    """The filters would not choose it, and the answer would tell which hosts there are."""
+    answer = act(api, server, {"unshelve": {"host": host}}, token=MEMBER)
+    assert answer.status_code == 403
+    assert "unshelve_to_host" in answer.text
+    assert conductor.operations == []
+
+
 def test_the_administrators_password_is_set(
     server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
