@@ -2,6 +2,7 @@
 
 import csv
 import logging
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
@@ -28,6 +29,8 @@ TABLE = "table"
 LIST = "list-"
 _VERBS = ("list", "set", "show")
 """Beginning of the last word of commands such as ``cell list-hosts``."""
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_ACTIVE_IN_QUOTES = re.compile(r"[\\$`]")
 
 
 class Table(ListFormatter, SingleFormatter):
@@ -63,7 +66,11 @@ class Table(ListFormatter, SingleFormatter):
 
 
 class Csv(CSVLister):
-    """Comma-separated values; what is missing is empty."""
+    """Comma-separated values; what is missing is empty.
+
+    Users choose names, and spreadsheets run a text that begins as a formula: such a text begins
+    with an apostrophe here, which they take for the mark of text. Numbers are written as they are.
+    """
 
     def emit_list(
         self, column_names: Names, data: Rows, stdout: TextIO, parsed_args: Namespace
@@ -71,7 +78,7 @@ class Csv(CSVLister):
         quoting = self.QUOTE_MODES[parsed_args.quote_mode]
         writer = csv.writer(stdout, quoting=quoting, lineterminator="\n", escapechar="\\")
         writer.writerow(column_names)
-        writer.writerows([_plain(value) for value in row] for row in data)
+        writer.writerows([_inert(_plain(value)) for value in row] for row in data)
 
 
 class Value(ValueFormatter):
@@ -89,12 +96,17 @@ class Value(ValueFormatter):
 
 
 class Shell(ShellFormatter):
-    """Assignments for a shell; what is missing is empty."""
+    """Assignments for a shell, which runs nothing in them; what is missing is empty.
+
+    The base class escapes double quotes alone.
+    """
 
     def emit_one(
         self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        super().emit_one(column_names, [_plain(value) for value in data], stdout, parsed_args)
+        names = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in column_names]
+        values = [_ACTIVE_IN_QUOTES.sub(r"\\\g<0>", str(_plain(value))) for value in data]
+        super().emit_one(names, values, stdout, parsed_args)
 
 
 class Formats:
@@ -187,6 +199,11 @@ def _width(parsed_args: Namespace) -> int | None:
 
 def _text(value: Any) -> str:
     return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
+
+
+def _inert(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _plain(value: Any) -> Any:

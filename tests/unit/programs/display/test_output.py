@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import shlex
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from programs.display.output import items_of
@@ -37,6 +43,36 @@ def test_files_have_whole_ids_and_nothing_for_nothing(form: str, armillary: Armi
     out = armillary("server", "list", "-f", form, "-c", "ID", "-c", "Host", "-c", "Task").out
     assert UUID in out
     assert "None" not in out
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", '=HYPERLINK("http://evil.example")']
+)
+def test_a_spreadsheet_runs_no_name(
+    name: str, armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """Of a server that another user made; programs that want the name itself ask for JSON."""
+    conductor.servers[:] = [builders.an_instance(name, uuid=UUID, project_id="admin")]
+    out = armillary("server", "list", "-f", "csv", "-c", "Name", "-c", "ID").out
+    assert list(csv.reader(io.StringIO(out))) == [["Name", "ID"], [f"'{name}", UUID]]
+    (shown,) = armillary("server", "list", "-f", "json").json
+    assert shown["Name"] == name
+
+
+@pytest.mark.parametrize(
+    "name", ["$(touch {0})", "`touch {0}`", "a\\", '"; touch {0}; "', "${{HOME}}", "a'b", "!!"]
+)
+def test_a_shell_runs_nothing_of_what_it_is_given(
+    name: str, armillary: Armillary, conductor: BuildingSuperConductor, tmp_path: Path
+) -> None:
+    """A name is what it is after ``eval``, and nothing else has happened."""
+    made = tmp_path / "made"
+    name = name.format(made)
+    conductor.servers[:] = [builders.an_instance(name, uuid=UUID, project_id="admin")]
+    out = armillary("server", "show", UUID, "-f", "shell", "-c", "name").out
+    script = f'eval {shlex.quote(out)}; printf %s "$name"'
+    ended = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (ended.stdout, made.exists()) == (name, False)
 
 
 def test_an_empty_list_says_so(armillary: Armillary) -> None:
