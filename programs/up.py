@@ -176,7 +176,7 @@ def _console_url(conf: cfg.ConfigOpts, api_url: str, has_own_token: bool) -> str
     if not has_own_token:
         return f"{api_url}{PLAIN_PATH}"
     token = own_token.read(Path(conf.state_path))
-    path, _expires_at = ConsoleLinks.from_conf(conf).make(token)
+    path, _expires_at = ConsoleLinks.from_conf(conf).make(token, own_token.ADMIN)
     return f"{api_url}{path}"
 
 

@@ -17,8 +17,8 @@ from armillary import exception, private_files
 LINK_PATH = "/ui/login"
 PLAIN_PATH = "/ui/"
 """Where the page is for a caller who needs no login."""
-LINKS_MAX = 1000
-"""Links that wait to be opened; each is forgotten when it has expired."""
+LINKS_OF_USER_MAX = 20
+"""Links of a user that wait to be opened; each is forgotten when it has expired."""
 CODE_CHARACTERS_MAX = 100
 _CODE_BYTES = 24
 
@@ -26,8 +26,8 @@ _CODE_BYTES = 24
 class ConsoleLinks:
     """Makes and redeems links; thread-safe, and safe between processes.
 
-    The directory holds one file for each link, named by a hash of its code, so that a reader of the
-    names cannot open one. Who removes the file has redeemed it.
+    The directory holds one file for each link, named by hashes of its user and of its code, so that
+    a reader of the names cannot open one. Who removes the file has redeemed it.
     """
 
     def __init__(
@@ -55,18 +55,19 @@ class ConsoleLinks:
             clock=clock,
         )
 
-    def make(self, token: str) -> tuple[str, int]:
-        """Return the path of a new link, and when it expires, in seconds since 1970.
+    def make(self, token: str, user_id: str) -> tuple[str, int]:
+        """Return the path of a new link of a user, and when it expires, in seconds since 1970.
 
         The code is in the fragment, which browsers send to no server. Raises OSError, and
-        ``Conflict`` while too many links wait.
+        ``Conflict`` while too many links of the user wait.
         """
         private_files.make_directory(self._directory)
-        self._require_room()
+        owner = _digest(user_id)
+        self._require_room(owner)
         code = secrets.token_urlsafe(_CODE_BYTES)
         expires_at = int(self._clock()) + self._lifetime_seconds
         sealed = self._seal.close({"token": token, "expires_at": expires_at})
-        private_files.write(self._path(code), sealed)
+        private_files.write(self._directory / f"{owner}.{_digest(code)}", sealed)
         return f"{LINK_PATH}#{code}", expires_at
 
     def redeem(self, code: str) -> str | None:
@@ -74,7 +75,9 @@ class ConsoleLinks:
 
         Raises OSError.
         """
-        path = self._path(code)
+        path = next(self._directory.glob(f"*.{_digest(code)}"), None)
+        if path is None:
+            return None
         try:
             sealed = path.read_text(encoding="ascii")
             path.unlink()  # of several that redeem it, one succeeds
@@ -85,19 +88,20 @@ class ConsoleLinks:
             return None
         return str(found["token"])
 
-    def _path(self, code: str) -> Path:
-        return self._directory / hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
-
-    def _require_room(self) -> None:
+    def _require_room(self, owner: str) -> None:
         waiting = 0
         for path in self._directory.iterdir():
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime + self._lifetime_seconds <= self._clock():
                     path.unlink()
-                else:
+                elif path.name.startswith(f"{owner}."):
                     waiting += 1
-        if waiting >= LINKS_MAX:
+        if waiting >= LINKS_OF_USER_MAX:
             raise exception.Conflict(
-                f"{LINKS_MAX:,} links to the console are not opened yet; open them, "
+                f"{LINKS_OF_USER_MAX} links to the console are not opened yet; open them, "
                 "or wait until they expire"
             )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -27,7 +27,7 @@ def create(call: Call) -> Answer:
         raise exception.Forbidden(reason="a login makes no other one; use armillary console")
     if call.token is None:
         return _answer(PLAIN_PATH, None)
-    path, expires_at = links.make(call.token)
+    path, expires_at = links.make(call.token, call.context.user_id or "")
     return _answer(path, datetime.fromtimestamp(expires_at, UTC))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from api.console import cookie
 from api.console.sessions import Seal, Sessions
 from tests.fixtures.super_conductor import SuperConductor
 from tests.unit.api.console.conftest import COOKIE, FLAVOR, FLAVORS, SERVERS, SESSION, TOKEN
@@ -75,10 +76,32 @@ def test_a_cookie_of_another_key_is_worth_nothing(admin: Tab, tmp_path: Path) ->
     value, _ = forged.begin(TOKEN, "root", expires_at=None, is_issued=False)
     own = admin.cookie
     changed = own[:50] + ("B" if own[50] == "A" else "A") + own[51:]
-    for cookie in (value, changed, own[:-4], own.swapcase(), "x" * 5000, TOKEN, '"', "ü"):
-        headers = {"Cookie": f"{COOKIE}={cookie}".encode()}
-        assert admin.send("GET", SERVERS, headers=headers).status_code == 401, cookie
+    for wrong in (value, changed, own[:-4], own.swapcase(), "x" * 5000, TOKEN, '"', "ü"):
+        headers = {"Cookie": f"{COOKIE}={wrong}".encode()}
+        assert admin.send("GET", SERVERS, headers=headers).status_code == 401, wrong
         assert admin.send("GET", SESSION, headers=headers).json()["session"] is None
+
+
+def test_a_cookie_that_another_host_put_beside_does_not_count(
+    admin: Tab, new_browser: object
+) -> None:
+    """An attacker's session, set for the domain or for some paths: no user acts in it unknowingly.
+
+    Over TLS no other host can set a cookie of the name, and one of a plain page does not count.
+    """
+    assert callable(new_browser)
+    attacker = new_browser()
+    attacker.log_in("alice")
+    both = {"Cookie": f"{COOKIE}={attacker.cookie}; {COOKIE}={admin.cookie}"}
+    assert admin.send("GET", SERVERS, headers=both).status_code == 401
+    same = {"Cookie": f"{COOKIE}={admin.cookie}; {COOKIE}={admin.cookie}"}
+    assert admin.send("GET", SERVERS, headers=same).status_code == 200
+    header = cookie.header_of("mine", max_age_seconds=9, is_secure=True)
+    assert header.startswith(f"__Host-{COOKIE}=mine; Path=/; ")
+    assert header.endswith("; Secure")
+    assert "Domain" not in header
+    sent = {"HTTP_COOKIE": f"{COOKIE}=theirs; __Host-{COOKIE}=mine"}
+    assert cookie.value_in({**sent, "wsgi.url_scheme": "https"}) == "mine"
 
 
 def test_an_expired_cookie_is_worth_nothing(front_conf: cfg.ConfigOpts, browser: Tab) -> None:

@@ -24,7 +24,7 @@ def made(folder: Path, now: list[float]) -> ConsoleLinks:
 
 
 def code_of(links: ConsoleLinks) -> str:
-    path, _expires_at = links.make(TOKEN)
+    path, _expires_at = links.make(TOKEN, "u1")
     return path.partition("#")[2]
 
 
@@ -48,14 +48,15 @@ def test_what_is_kept_reveals_neither_code_nor_token(tmp_path: Path) -> None:
 
 
 def test_links_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that have expired make room."""
-    monkeypatch.setattr(links, "LINKS_MAX", 2)
+    """Those that have expired make room, and those of one user take none from others."""
+    monkeypatch.setattr(links, "LINKS_OF_USER_MAX", 2)
     now = [(tmp_path.stat().st_mtime)]
     mine = made(tmp_path, now)
-    mine.make(TOKEN)
-    mine.make(TOKEN)
+    mine.make(TOKEN, "u1")
+    mine.make("another-token", "u1")
     with pytest.raises(exception.Conflict, match="are not opened yet"):
-        mine.make(TOKEN)
+        mine.make(TOKEN, "u1")
+    mine.make(TOKEN, "u2")
     now[0] += 3600
-    mine.make(TOKEN)
+    mine.make(TOKEN, "u1")
     assert len(list((tmp_path / "links").iterdir())) == 1

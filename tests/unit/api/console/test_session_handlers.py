@@ -113,7 +113,7 @@ def test_a_link_opens_one_session(new_browser: NewBrowser) -> None:
 
 def test_an_expired_link_opens_nothing(front_conf: cfg.ConfigOpts, browser: Tab) -> None:
     """Also one that was never opened."""
-    path, _ = ConsoleLinks.from_conf(front_conf, clock=lambda: 1e9).make(TOKEN)
+    path, _ = ConsoleLinks.from_conf(front_conf, clock=lambda: 1e9).make(TOKEN, "u1")
     code = path.partition("#")[2]
     assert browser.send("POST", SESSION, json={"link": code}).status_code == 401
 
