@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as oslo_log
 from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
+from oslo_service._options import eventlet_backdoor_opts
 
 from armillary import concurrency, exception, version
 from armillary.conf import file_parser, former_names, option_modules, places, register_all
@@ -116,15 +117,19 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
 
 
 def _refuse_backdoor(conf: cfg.ConfigOpts) -> None:
-    if conf.concurrency_backend != concurrency.THREADING:
-        return
-    for name in ("backdoor_port", "backdoor_socket"):
-        conf.register_opt(cfg.StrOpt(name))  # oslo.service registers them for eventlet alone
-        if conf[name] is not None:
-            raise exception.ConfigurationError(
-                f"[DEFAULT] {name} is set, but only concurrency_backend = eventlet can serve it; "
-                "with threads send a process SIGUSR2 for a report with the stacks of all threads"
-            )
+    """Refuse oslo.service's Python prompt where it is open to others, or cannot be served."""
+    conf.register_opts(eventlet_backdoor_opts)
+    if conf.backdoor_port is not None:
+        raise exception.ConfigurationError(
+            "[DEFAULT] backdoor_port is set: each account of this machine, and each web page in a "
+            "browser on it, could run code in the service; set backdoor_socket instead, or send a "
+            "process SIGUSR2 for a report with the stacks of all threads"
+        )
+    if conf.backdoor_socket is not None and conf.concurrency_backend == concurrency.THREADING:
+        raise exception.ConfigurationError(
+            "[DEFAULT] backdoor_socket is set, but only concurrency_backend = eventlet can serve "
+            "it; with threads send a process SIGUSR2 for a report with the stacks of all threads"
+        )
 
 
 def _parse_a_copy(conf: cfg.ConfigOpts) -> None:

@@ -7,7 +7,7 @@ from oslo_config import cfg
 from armillary import concurrency
 from armillary.conf import loader
 from armillary.metrics import service_figures, tracing
-from armillary.service import backdoor, report
+from armillary.service import report
 from armillary.service.managed import Factory, ManagedService, Manager
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
@@ -28,7 +28,6 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
     from oslo_service import service as oslo_service  # uses the backend that is selected by now
 
     count = worker_count(conf, workers)
-    backdoor.widen(conf, count)
     worker_states = WorkerStates(count)
     supervisor = Supervisor(worker_states, Notifier.from_environment())
     report.install(conf, binary)

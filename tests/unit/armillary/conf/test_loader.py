@@ -85,8 +85,12 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
         ("# one\nworkers = 1\n\n[api]\n", r"a\.conf: line 2: an option stands before the first"),
         ("[DEFAULT]\nthis is nothing\n", r"a\.conf: line 2: No ':' or '=' found in assignment"),
         (
-            "[DEFAULT]\nbackdoor_port = 4444\n",
-            r"backdoor_port is set, but only concurrency_backend = eventlet can serve it",
+            "[DEFAULT]\nbackdoor_socket = /run/a\n",
+            r"backdoor_socket is set, but only concurrency_backend = eventlet can serve it",
+        ),
+        (
+            "[DEFAULT]\nbackdoor_port = 4444\nconcurrency_backend = eventlet\n",
+            r"backdoor_port is set: each account of this machine, and each web page",
         ),
         ("[DEFAULT]\ngraceful_shutdown_timeout = -1\n", r"is -1, but must not be negative"),
         ("[DEFAULT]\nhost = ::1\n", r"host is '::1', but a host name has"),
@@ -100,6 +104,7 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
         "no-section",
         "syntax",
         "backdoor",
+        "backdoor-on-a-port",
         "negative",
         "address",
         "words",
