@@ -19,6 +19,13 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 UMASK = 0o077
 """For programs that create files with a mode of their own."""
+PUBLIC_UMASK = 0o022
+"""For programs that create files for other accounts to read, none to change."""
+
+
+def tighten_umask(mask: int = UMASK) -> None:
+    """Let all that this process creates, logs by libraries too, be as private as this at least."""
+    os.umask(os.umask(mask) | mask)
 
 
 def make_directory(path: Path) -> None:

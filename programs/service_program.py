@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, private_files
 from armillary.conf import loader
 from armillary.service import Manager, launch
 from programs import EXIT_CONFIGURATION
@@ -24,6 +24,7 @@ def run(
     ``make`` gets the configuration, ``[DEFAULT] transport_url`` and a bus factory. A configuration
     error is reported in one line on standard error.
     """
+    private_files.tighten_umask()
     conf = cfg.CONF
     try:
         loader.load(conf, argv, binary)

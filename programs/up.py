@@ -44,6 +44,7 @@ def main(argv: Sequence[str]) -> int:
     The caller has bootstrapped concurrency.
     """
     arguments = up_parser().parse_args(argv)
+    private_files.tighten_umask()
     conf = cfg.CONF
     try:
         _load(conf, arguments)

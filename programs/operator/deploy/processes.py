@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary import exception
+from armillary import exception, private_files
 from programs import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.services import Service, split_address
@@ -58,7 +58,8 @@ def stop(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
 def find(layout: Layout, service: Service) -> int | None:
     """Return the process ID of a service that ``start`` started, or None.
 
-    Its processes share a lock on the file of their ID, so a reused ID is not mistaken for theirs.
+    Its processes share a lock on the file of their ID, so a reused ID is not mistaken for theirs,
+    and no other account may open it, to lock it in their place.
     """
     try:
         with _pid_file(layout, service).open() as file:
@@ -79,7 +80,8 @@ def _start(layout: Layout, service: Service) -> None:
     with contextlib.ExitStack() as opened:
         log = os.open(_log(layout, service), flags, 0o640)
         opened.callback(os.close, log)
-        lock = opened.enter_context(_pid_file(layout, service).open("w"))
+        path = _pid_file(layout, service)
+        lock = opened.enter_context(open(path, "w", opener=private_files.opener))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         running = subprocess.Popen(  # noqa: S603 - our own program
             service.command(layout), stdin=subprocess.DEVNULL, stdout=log, stderr=log,

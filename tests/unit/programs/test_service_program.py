@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -23,9 +24,11 @@ MAIN = "import sys; from programs.{} import main; sys.exit(main())"
 def own_configuration(
     keep_logging: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Keep the usual places of files out, and leave the programs' configuration as it was."""
+    """Keep the usual places of files out, and leave configuration and umask as they were."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    umask = os.umask(0o022)
     yield
+    os.umask(umask)
     cfg.CONF.reset()
 
 
@@ -112,6 +115,26 @@ def test_the_file_of_an_option_without_a_group_is_named(tmp_path: Path) -> None:
         option="[DEFAULT] servicegroup_driver", name="zookeeper", available="db, mc"
     )
     assert service_program._file_of(conf, error) == f"{path}: "
+
+
+@pytest.mark.parametrize("program", ["scheduler", "compute", "placement"])
+def test_a_service_s_files_are_its_own_whatever_the_umask(
+    program: str, tmp_path: Path, start_program: StartProgram
+) -> None:
+    """Its log, too, which the library makes that writes it."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    path = tmp_path / "a.conf"
+    path.write_text(
+        f"[DEFAULT]\nstate_path = {tmp_path}/state\nlog_file = {tmp_path}/state/a.log\n{URL}\n"
+        "[filter_scheduler]\nenabled_filters = NoFilter\n[compute]\ndriver = kvm\n"
+        "[placement]\nrest_bind_host = 192.0.2.1\n"
+    )
+    code = f"import os; os.umask(0); {MAIN.format(program)}"
+    service = start_program(code, f"--config-file={path}")
+    assert service.wait_for_end() != 0
+    found = [each for each in (tmp_path / "state").rglob("*") if not each.is_symlink()]
+    assert tmp_path / "state/a.log" in found
+    assert [str(each) for each in found if each.stat().st_mode & 0o077] == []
 
 
 def test_a_transport_without_usable_form_ends_with_78(
