@@ -9,6 +9,8 @@ from collections.abc import Callable
 TOKEN_BYTES = 32
 TOKENS_MAX = 1000
 """Maximum number of tokens that are kept; the oldest one goes first."""
+TOKENS_OF_INSTANCE_MAX = 10
+"""Of one instance: a user who asks for many voids the tokens of no other instance."""
 
 
 class ConsoleTokens:
@@ -24,7 +26,10 @@ class ConsoleTokens:
         token = secrets.token_hex(TOKEN_BYTES)
         with self._lock:
             self._forget_expired()
-            while len(self._kept) >= TOKENS_MAX:
+            of_instance = [each for each, kept in self._kept.items() if kept[1] == instance_uuid]
+            if len(of_instance) >= TOKENS_OF_INSTANCE_MAX:
+                del self._kept[of_instance[0]]
+            elif len(self._kept) >= TOKENS_MAX:
                 del self._kept[next(iter(self._kept))]
             self._kept[_digest(token)] = (host, instance_uuid, self._clock() + seconds)
         return token

@@ -26,6 +26,16 @@ def test_no_more_tokens_are_kept_than_a_maximum() -> None:
     """The oldest goes first."""
     tokens = ConsoleTokens()
     first = tokens.issue("host", "one", 60)
-    others = [tokens.issue("host", "one", 60) for _ in range(console_tokens.TOKENS_MAX)]
+    others = [tokens.issue("host", f"other{n}", 60) for n in range(console_tokens.TOKENS_MAX)]
     assert tokens.redeem(first) is None
-    assert tokens.redeem(others[0]) == ("host", "one")
+    assert tokens.redeem(others[0]) == ("host", "other0")
+
+
+def test_who_asks_for_many_voids_those_of_no_other() -> None:
+    """Only the oldest ones of the same guest."""
+    tokens = ConsoleTokens()
+    first = tokens.issue("host", "one", 60)
+    others = [tokens.issue("host", "two", 60) for _ in range(console_tokens.TOKENS_MAX)]
+    assert tokens.redeem(others[0]) is None
+    assert tokens.redeem(others[-1]) == ("host", "two")
+    assert tokens.redeem(first) == ("host", "one")
