@@ -38,7 +38,8 @@ ANSWER_BYTES_MAX = 65_536
 RETRY_AFTER_SECONDS = 1
 SECRET_KEY_CHARACTERS_MIN = 20
 """A shorter key could be guessed from its stored digest; a UUID has 32 characters or more."""
-_HIDDEN_FIELD = "adminPass"
+_SECRET_FIELDS = frozenset({"adminPass", "private_key", "link", "url"})
+"""Of answers: a server's password, a made key, the one-time links to both kinds of consoles."""
 _LATER_CHANGES_MAX = 1000
 _LATER_BACKOFF = Backoff(0.2, 2.0)
 
@@ -197,8 +198,8 @@ class _AnswerOnce:
 
     def _encrypted(self, resp: falcon.Response, body: bytes) -> str:
         headers = {name: resp.get_header(name) for name in _STORED_HEADERS}
-        if not self._is_secret and _HIDDEN_FIELD.encode() in body:
-            body = json.dumps(_without_passwords(json.loads(body))).encode()
+        if not self._is_secret and any(f'"{name}"'.encode() in body for name in _SECRET_FIELDS):
+            body = json.dumps(_without_secrets(json.loads(body))).encode()
         answer = {"status": resp.status_code, "headers": headers, "body": body.decode()}
         return self._cipher.encrypt(json.dumps(answer).encode()).decode()
 
@@ -216,14 +217,14 @@ def _checked(sent: str) -> str:
     return key
 
 
-def _without_passwords(value: Any) -> Any:
-    """Return a JSON document with empty passwords."""
+def _without_secrets(value: Any) -> Any:
+    """Return a JSON document with nothing in its secret fields."""
     if isinstance(value, dict):
         return {
-            name: "" if name == _HIDDEN_FIELD else _without_passwords(item)
+            name: "" if name in _SECRET_FIELDS else _without_secrets(item)
             for name, item in value.items()
         }
-    return [_without_passwords(item) for item in value] if isinstance(value, list) else value
+    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
 
 
 def _cipher(*secret: str | None) -> Fernet:

@@ -175,6 +175,23 @@ def test_a_password_is_kept_for_a_key_that_cannot_be_guessed(
     assert second == first
 
 
+@pytest.mark.parametrize("key", ["8e03978e-40d5-43dd-bc93-6894a57f9324", "guess-me"])
+def test_a_made_key_is_kept_for_a_key_that_cannot_be_guessed(api: Api, key: str) -> None:
+    """The private half of a key pair is as secret as a password."""
+    body = {"keypair": {"name": "mine"}}
+    headers = {"OpenStack-API-Version": "compute 2.91", "Idempotency-Key": key}
+    first, second = (
+        api.send("POST", "/v2.1/os-keypairs", json=body, headers=headers, token=None).json[
+            "keypair"
+        ]
+        for _time in range(2)
+    )
+    private = first.pop("private_key")
+    assert "PRIVATE KEY" in private
+    assert second.pop("private_key") == ("" if key == "guess-me" else private)
+    assert second == first
+
+
 def test_a_password_is_the_same_after_a_lost_answer(
     api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
