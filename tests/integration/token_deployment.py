@@ -22,7 +22,7 @@ PASSWORD = "for-this-test"
 
 @dataclass(frozen=True)
 class Account:
-    """A user of one project."""
+    """A user in one project; another account may be the same user's in another project."""
 
     user: str
     project: str
@@ -30,15 +30,18 @@ class Account:
 
     @property
     def token(self) -> str:
-        return hashlib.sha256(f"token of {self.user}".encode()).hexdigest()
+        return hashlib.sha256(f"token of {self.user} in {self.project}".encode()).hexdigest()
 
 
 def write_token_file(path: Path, accounts: Mapping[str, Account]) -> None:
     """Write the accounts as Armillary's built-in identity reads them."""
     password = hash_password(PASSWORD, n=16)
+    projects: dict[str, dict[str, list[str]]] = {}
+    for each in accounts.values():
+        projects.setdefault(each.user, {})[each.project] = [*each.roles]
     users = [
-        {"name": each.user, "password": password, "projects": {each.project: [*each.roles]}}
-        for each in accounts.values()
+        {"name": user, "password": password, "projects": of_user}
+        for user, of_user in projects.items()
     ]
     tokens = [
         {
