@@ -10,7 +10,10 @@ from armillary.identity import passwords
 DOMAIN_ID = "default"
 DOMAIN_NAME = "Default"
 
-IMPLIED_ROLES = {"admin": ("member", "reader"), "member": ("reader",)}
+IMPLIED_ROLES = {
+    "admin": ("member", "reader"), "manager": ("member", "reader"), "member": ("reader",),
+}  # fmt: skip
+"""As in Keystone. What Nova's defaults leave to managers, moves within a project, is for admins."""
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$"
 
@@ -81,7 +84,7 @@ Bearer = tuple[str, str | None, tuple[str, ...]]
 
 
 def with_implied_roles(roles: Iterable[str]) -> list[str]:
-    """Return the roles with the roles they imply: admin implies member, member implies reader."""
+    """Return the roles with the roles they imply."""
     roles = set(roles)
     implied = {other for role in roles for other in IMPLIED_ROLES.get(role, ())}
     return sorted(roles | implied)

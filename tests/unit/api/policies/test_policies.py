@@ -1,4 +1,4 @@
-"""Who may do what: every action, for an administrator, a member, a reader and a stranger."""
+"""Who may do what: every action, by role, for the own project and another one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from tests.unit.api.conftest import make_conf
 
 WHO = {
     "admin": ("p0", "admin"),
+    "manager": ("p1", "manager"),
     "member": ("p1", "member"),
     "reader": ("p1", "reader"),
     "stranger": ("p2", "member"),
@@ -39,9 +40,9 @@ SERVER = builders.a_uuid()
 GROUP = builders.a_uuid()
 CLAIM = builders.a_uuid()
 
-EVERYBODY = {"admin", "member", "reader", "stranger"}
-READERS = {"admin", "member", "reader"}
-MEMBERS = {"admin", "member"}
+EVERYBODY = {"admin", "manager", "member", "reader", "stranger"}
+READERS = {"admin", "manager", "member", "reader"}
+MEMBERS = {"admin", "manager", "member"}
 ADMINS = {"admin"}
 
 # A list is about the caller's own project, so a stranger sees his own, and a reader of it, too.

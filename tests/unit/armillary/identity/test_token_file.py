@@ -141,6 +141,7 @@ def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
     ("roles", "all_roles"),
     [
         (("admin",), ["admin", "member", "reader"]),
+        (("manager",), ["manager", "member", "reader"]),
         (("member",), ["member", "reader"]),
         (("reader",), ["reader"]),
         (("auditor",), ["auditor"]),
