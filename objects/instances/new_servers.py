@@ -15,7 +15,8 @@ class NewServers:
     ``flavor`` and ``image`` are an ID or a name. ``availability_zone`` is "zone", "zone:host" or
     "zone:host:node", the latter two for administrators; ``host`` and ``node`` are a requested
     destination. A hint has a list of texts; "group" is a server group's UUID. A network has
-    ``network`` (its UUID) and ``remote_managed``.
+    ``network`` (its UUID) and ``remote_managed``. ``needs_root_disk``: a flavor without a root disk
+    is refused for an image that is a disk.
     """
 
     name: str
@@ -30,6 +31,7 @@ class NewServers:
     host: str | None = None
     node: str | None = None
     settings: ServerSettings | None = None
+    needs_root_disk: bool = False
 
     @property
     def count_max(self) -> int:

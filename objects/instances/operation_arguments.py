@@ -15,7 +15,8 @@ class OperationArguments:
 
     - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
       default: for administrators);
-    - rebuild: image (reference), changes; update: changes; rescue: image;
+    - rebuild: image (reference), changes, needs_root_disk (as for new servers); update: changes;
+      rescue: image, needs_root_disk;
     - reset_state: vm_state ("active" or "error");
     - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
     - migrate: host, is_cross_cell;
@@ -40,6 +41,7 @@ class OperationArguments:
     stays_off: bool = False
     new_flavor: Flavor | None = None
     new_image: ImageMeta | None = None
+    needs_root_disk: bool = False
 
     @property
     def changes_zone(self) -> bool:

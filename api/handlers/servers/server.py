@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from api.call import Call
@@ -86,7 +87,9 @@ def create(call: Call) -> Answer:
     check_networks(call)
     authorize_targets(call, wanted)
     given, password = guest_settings(call, "server", wanted)
-    request = request_of(call.body, given)
+    request = replace(
+        request_of(call.body, given), needs_root_disk=not call.allows(policies.ZERO_DISK_FLAVOR)
+    )
     try:
         check_node(call, wanted)
         check_devices(call, wanted)

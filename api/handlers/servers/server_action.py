@@ -12,6 +12,7 @@ from api.handlers.servers.server import change, load_for_display
 from api.handlers.servers.server_request import last_part, settings_in
 from api.handlers.servers.server_view import COLLECTION, changed, settings_of
 from api.policies.servers import server_action as policies
+from api.policies.servers.server import ZERO_DISK_FLAVOR
 from api.schemas.servers import server_action as schemas
 from api.validation import required_field
 from armillary import exception
@@ -136,7 +137,7 @@ def rebuild(call: Call) -> Answer:
     )
     try:
         image = call.site.images.lookup(call.context, last_part(reference))
-        _operate(call, "rebuild", image=image, changes=changes)
+        _operate(call, "rebuild", image=image, changes=changes, **_needs_root_disk(call))
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = load_for_display(call)
@@ -152,7 +153,7 @@ def rescue(call: Call) -> Answer:
     reference = wanted.get("rescue_image_ref")
     try:
         image = call.site.images.lookup(call.context, last_part(reference)) if reference else None
-        _operate(call, "rescue", image=image)
+        _operate(call, "rescue", image=image, **_needs_root_disk(call))
     except exception.ImageNotFound as error:
         raise invalid("rescue.rescue_image_ref", reference, error.message) from error
     return Answer({"adminPass": wanted.get("adminPass") or new_password(call.repeat_secret)})
@@ -211,6 +212,11 @@ def _check_given(call: Call, action: str, *required: str) -> None:
     for name in required:
         if name not in wanted:
             raise exception.Invalid(required_field(f"{action}.{name}"))
+
+
+def _needs_root_disk(call: Call) -> Document:
+    """Return the argument that refuses a flavor without a disk, unless the policy permits it."""
+    return {} if call.allows(ZERO_DISK_FLAVOR) else {"needs_root_disk": True}
 
 
 def _cross_cell(call: Call) -> Document:

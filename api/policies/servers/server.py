@@ -13,6 +13,7 @@ SHOW = "os_compute_api:servers:show"
 CREATE = "os_compute_api:servers:create"
 CREATE_FORCED_HOST = "os_compute_api:servers:create:forced_host"
 CREATE_REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
+ZERO_DISK_FLAVOR = "os_compute_api:servers:create:zero_disk_flavor"
 UPDATE = "os_compute_api:servers:update"
 DELETE = "os_compute_api:servers:delete"
 EXTENDED_ATTRIBUTES = "os_compute_api:os-extended-server-attributes"
@@ -21,6 +22,7 @@ _LIST = ("GET", "/v2.1/servers")
 _DETAIL = ("GET", "/v2.1/servers/detail")
 _SHOW = ("GET", "/v2.1/servers/{server_id}")
 _CREATE = ("POST", "/v2.1/servers")
+_ACTION = ("POST", "/v2.1/servers/{server_id}/action")
 
 RULES = [
     rule(INDEX, READER, "List the servers of a project."),
@@ -41,6 +43,13 @@ RULES = [
         ADMIN,
         "Create servers on a host or hypervisor given by its field; the filters still apply.",
         [_CREATE],
+    ),
+    rule(
+        ZERO_DISK_FLAVOR,
+        ADMIN,
+        "Create, rebuild and rescue servers from the image of a disk with a flavor of disk 0: the "
+        "disk is as large as its image says, and no host or quota counts it.",
+        [_CREATE, _ACTION],
     ),
     rule(UPDATE, MEMBER, "Change the name and other settings of a server."),
     rule(DELETE, MEMBER, "Delete a server."),

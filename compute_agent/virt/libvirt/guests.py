@@ -25,10 +25,9 @@ from compute_agent.virt.libvirt.disks import (
     hypervisor_access,
     image_formats,
     images,
-    qemu_img,
 )
 from compute_agent.virt.libvirt.disks.file_storage import FileStorage
-from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
+from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.disks.storage import GIB, DiskStorage, Role
@@ -344,7 +343,7 @@ class Guests:
         with self.held_image(instance.image, instance.uuid):
             image = images.file_of(instance.image, self.image_directory)
             image_formats.check(image)
-            _check_size(image, instance)
+            images.check_size(image, instance.flavor)
             files.make()
             note = files.read_note()
             if not note.is_of(self.host):
@@ -496,12 +495,3 @@ def disk_bus(instance: Instance) -> str:
     if bus not in BUSES:
         raise BadImage(f"hw_disk_bus is {bus}; supported are {', '.join(sorted(BUSES))}")
     return bus
-
-
-def _check_size(image: ImageFile, instance: Instance) -> None:
-    size = qemu_img.virtual_size(image.path, image.format)
-    root_gb = instance.flavor.root_gb
-    if root_gb and size > root_gb * GIB:
-        raise BadImage(
-            f"the image's disk has {size} bytes, but the flavor's root disk only {root_gb} GiB"
-        )

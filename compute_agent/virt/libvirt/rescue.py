@@ -64,8 +64,8 @@ class Rescue:
     def make_disk(self, instance: Instance, image: ImageMeta) -> None:
         """Make the disk that a guest is rescued from.
 
-        Raises BadImage, also for an image that asks for other hardware than the guest has, and what
-        ``Guests.held_image`` raises.
+        Raises BadImage, also for an image that asks for other hardware than the guest has, or that
+        is larger than the flavor's disk; and what ``Guests.held_image`` raises.
         """
         asked = [name for name in _RESCUE_DEVICE if name in image.properties]
         if asked:
@@ -80,6 +80,7 @@ class Rescue:
         with self._guests.held_image(image, instance.uuid):
             found = images.file_of(image, self._guests.image_directory)
             image_formats.check(found)
+            images.check_size(found, instance.flavor)
             self._guests.files(instance.uuid).create_rescue(found)
 
     def end(self, instance: Instance, place: InstancePlacement) -> Any:

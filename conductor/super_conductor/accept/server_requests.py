@@ -103,6 +103,8 @@ def resolve(
             known_flavors[servers.flavor] = flavor
     image = images.get_image(session, servers.image, context) if servers.image else None
     _check_flavor(flavor, image)
+    if servers.needs_root_disk:
+        check_root_disk(flavor, image)
     zone = _zone(session, conf, context, servers.availability_zone)
     destination = _destination(session, servers.host, servers.node)
     _check_agreement(zone, destination)
@@ -177,6 +179,15 @@ def _check_flavor(flavor: Flavor, image: ImageMeta | None) -> None:
         raise exception.Invalid(
             reason=f"image {image.name} needs {image.min_disk_gb} GiB of disk, "
             f"flavor {flavor.name} has {flavor.root_gb}"
+        )
+
+
+def check_root_disk(flavor: Flavor, image: ImageMeta | None) -> None:
+    """Raise Forbidden for a disk that would be as large as its image says, and not be counted."""
+    if not flavor.root_gb and image is not None and image.disk_format is not None:
+        raise exception.Forbidden(
+            reason=f"flavor {flavor.name} has no root disk, so that image {image.name} could take "
+            "any room on its host; use a flavor with a disk"
         )
 
 

@@ -14,6 +14,7 @@ from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
+from conductor.super_conductor.accept.server_requests import check_root_disk
 from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import cell_changes, instance_mappings, moves
 from conductor.super_conductor.delete.delete_task import Deletes
@@ -352,20 +353,19 @@ class ServerOperations:
 
     def _rebuild(self, asked: RequestedOperation) -> None:
         """Rebuild from the same image, or from one that the host can run."""
-        given = asked.arguments
         if asked.instance.boots_from_volume:
             raise exception.Invalid(
                 reason=f"server {asked.instance.uuid} boots from a volume and cannot be rebuilt "
                 "from an image"
             )
-        image = self._new_image(asked.context, given)
+        image = self._new_image(asked)
         if image is not None:
             self._check_rebuild(asked, image)
         self._begin(asked, CellOperation(image=image, changes=self._limited(asked)))
 
     def _rescue(self, asked: RequestedOperation) -> None:
         """Run an image, by default the server's own, in place of its guest."""
-        image = self._new_image(asked.context, asked.arguments)
+        image = self._new_image(asked)
         self._begin(asked, CellOperation(image=image))
 
     def _snapshot(self, asked: RequestedOperation) -> None:
@@ -402,11 +402,15 @@ class ServerOperations:
             )
         self._at_once(dataclasses.replace(asked, operation="unshelve_here"))
 
-    def _new_image(
-        self, context: RequestContext, arguments: OperationArguments
-    ) -> ImageMeta | None:
-        """Return the requested image, if any. Raises ImageNotFound; Invalid if it is not active."""
+    def _new_image(self, asked: RequestedOperation) -> ImageMeta | None:
+        """Return the requested image, if any.
+
+        Raises ImageNotFound; Invalid if it is not active, Forbidden if it needs a root disk.
+        """
+        context, instance, arguments = asked.context, asked.instance, asked.arguments
         image = resolved(self._database, context, arguments).new_image
         if image is not None and image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
+        if arguments.needs_root_disk:
+            check_root_disk(instance.flavor, image)
         return image

@@ -4,13 +4,16 @@ import dataclasses
 import urllib.parse
 from pathlib import Path
 
+from compute_agent.virt.libvirt.disks import qemu_img
 from compute_agent.virt.libvirt.disks.qemu_img import UnsafeImage
+from objects.flavor import Flavor
 from objects.images import guest_properties
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import IMAGE_TYPE, SHELVED
 
 FILE_PROPERTY = guest_properties.DISK_FILE
 FORMATS = ("raw", "qcow2")
+GIB = 1024**3
 
 
 class BadImage(ValueError):
@@ -52,6 +55,19 @@ def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
     if not path.is_relative_to(directory.resolve()):
         raise UnsafeImage(f"{FILE_PROPERTY} is {given}, which is not below {directory}")
     return ImageFile(path, disk_format, image.properties.get(IMAGE_TYPE) == SHELVED)
+
+
+def check_size(image: ImageFile, flavor: Flavor) -> None:
+    """Raise BadImage for a disk that is larger than the flavor's; a flavor with 0 has any size.
+
+    Raises DiskError, UnsafeImage.
+    """
+    size = qemu_img.virtual_size(image.path, image.format)
+    if flavor.root_gb and size > flavor.root_gb * GIB:
+        raise BadImage(
+            f"the image's disk has {size} bytes, but the flavor's root disk only {flavor.root_gb} "
+            "GiB"
+        )
 
 
 def _path(given: str) -> str:

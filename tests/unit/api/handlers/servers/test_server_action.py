@@ -127,6 +127,17 @@ def test_the_conductor_is_told_who_asks(
     assert (context.user_id, context.project_id, context.is_admin) == ("u1", "p1", False)
 
 
+@pytest.mark.parametrize(("token", "needs"), [(ADMIN, False), (MEMBER, True)])
+def test_a_users_disk_has_a_size_that_is_counted(
+    token: str, needs: bool, server: Instance, api: Api, conductor: SuperConductor
+) -> None:
+    """The conductor is told by whom a flavor without one may be used: administrators."""
+    for body in ({"rebuild": {"imageRef": "loop"}}, {"rescue": {"rescue_image_ref": "loop"}}):
+        assert act(api, server, body, token=token).status_code < 300
+    found = [given.get("needs_root_disk", False) for _, _, given in conductor.operations]
+    assert found == [needs, needs]
+
+
 @pytest.mark.parametrize("host", ["host2", "host7"], ids=["known", "unknown"])
 def test_a_user_names_no_host_to_unshelve_to(
     host: str, server: Instance, api: Api, conductor: SuperConductor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +128,17 @@ def test_a_guest_goes_on_when_the_image_cannot_be_used(rescued: Rescued) -> None
     with pytest.raises(FAILED, match=r"gone\.raw: No such file"):
         rescued.rescue(rescued.an_image("gone.raw"))
     assert (rescued.disks, domain.ID()) == (["disk.raw"], before)
+
+
+def test_a_rescue_disk_is_not_larger_than_the_flavors(rescued: Rescued) -> None:
+    """A qcow2 file of some kilobytes may be as large as a host, whose disk the guest would fill."""
+    small, size = rescued.guest.flavor.root_gb, "100G"
+    path = rescued._images / "huge.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(path), size], check=True)
+    image = builders.an_image(disk_format="qcow2", properties={FILE_PROPERTY: path.name})
+    with pytest.raises(FAILED, match=f"but the flavor's root disk only {small} GiB"):
+        rescued.rescue(image)
+    assert (rescued.power, rescued.disks) == (RUNNING, ["disk.raw"])
 
 
 def test_a_rescue_disk_behind_the_others_is_refused(rescued: Rescued) -> None:

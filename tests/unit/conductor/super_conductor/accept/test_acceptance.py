@@ -229,6 +229,20 @@ def test_a_flavor_without_a_root_disk_runs_any_image(plane: ControlPlane, accept
     assert accept(image="big", flavor="diskless").instances
 
 
+def test_a_disk_that_is_as_large_as_its_image_needs_a_policy(
+    plane: ControlPlane, accept: Accept
+) -> None:
+    """Neither host nor quota counts it. Programs, and disks that flavors limit, are not meant."""
+    plane.add_image("disk", disk_format="qcow2")
+    plane.add_image("program")
+    plane.add_flavor("diskless", root_gb=0)
+    with pytest.raises(exception.Forbidden, match="has no root disk"):
+        accept(image="disk", flavor="diskless", needs_root_disk=True)
+    assert accept(image="disk", flavor="diskless").instances
+    assert accept(image="program", flavor="diskless", needs_root_disk=True).instances
+    assert accept(image="disk", needs_root_disk=True).instances
+
+
 def test_a_disabled_flavor_is_refused(plane: ControlPlane, accept: Accept) -> None:
     """It is there for those that have it."""
     plane.add_flavor("old", disabled=True)

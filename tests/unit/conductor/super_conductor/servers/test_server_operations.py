@@ -331,6 +331,20 @@ def test_an_image_that_will_not_do_is_refused(
     assert cell.begun == []
 
 
+@pytest.mark.parametrize("operation", ["rebuild", "rescue"])
+def test_no_other_image_takes_what_no_flavor_limits(
+    plane: ControlPlane, cell: CellConductor, operation: str
+) -> None:
+    """An administrator made the server with a flavor without a disk, from an image of his own."""
+    plane.add_image("small", disk_format="qcow2")
+    plane.add_image("huge", disk_format="qcow2")
+    plane.add_flavor("diskless", root_gb=0)
+    (uuid,) = plane.build(image="small", flavor="diskless")
+    with pytest.raises(exception.Forbidden, match="image huge could take any room"):
+        plane.operate(uuid, operation, image="huge", needs_root_disk=True)
+    assert cell.begun == []
+
+
 def test_what_was_not_offloaded_is_unshelved_where_it_is(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
