@@ -13,7 +13,7 @@ import requests
 from programs.http_client import IDEMPOTENCY_HEADER
 from tests.integration import hostile_requests as hostile
 from tests.integration.hostile_requests import UNKNOWN, Answer, Names, Route
-from tests.integration.hostile_world import MEMBER, OTHER, READER, World, running_world
+from tests.integration.hostile_world import MEMBER, OTHER, READER, SPARE_HOST, World, running_world
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
@@ -127,6 +127,24 @@ def test_a_server_is_made_of_nothing_that_is_another_project_s(kind: str, world:
             ended.append(told(Answer(answer.status_code, {}, answer.text), names))
     assert ended[0] == ended[1]
     assert ended[0][0] in (400, 404, "ERROR")
+
+
+def test_a_user_chooses_no_host(world: World) -> None:
+    """By no field that names one; and is not told which there are."""
+    api, own = world.deployment.as_user(MEMBER), world.names(MEMBER)
+    server = {"name": "a", "flavorRef": own["flavor_id"], "networks": "none"}
+    for host in (SPARE_HOST, "host-77"):
+        asked: list[tuple[str, Any]] = [
+            (f"/servers/{own['server_id']}/action", {"unshelve": {"host": host}}),
+            (f"/servers/{own['server_id']}/action", {"migrate": {"host": host}}),
+            (f"/servers/{own['server_id']}/action", {"evacuate": {"host": host}}),
+            ("/servers", {"server": {**server, "host": host}}),
+            ("/servers", {"server": {**server, "hypervisor_hostname": host}}),
+            ("/servers", {"server": {**server, "availability_zone": f"nova:{host}"}}),
+        ]
+        for path, body in asked:
+            answer = api.request("POST", path, json=body)
+            assert (answer.status_code, host in answer.text) == (403, False), (body, answer.text)
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,7 @@ def a_server(flavor: str, number: int) -> dict[str, Any]:
     return {"name": f"vm-{number}", "flavorRef": flavor, "networks": "none"}
 
 
-def test_servers_do_not_exceed_their_number(
-    deployment: TwoOfEach, alice: Api, flavor: str
-) -> None:
+def test_servers_do_not_exceed_their_number(deployment: TwoOfEach, alice: Api, flavor: str) -> None:
     """Nor their CPUs; what was refused was not made."""
     limit(deployment, instances=LIMIT, cores=LIMIT + 1)
     answers = deployment.ask_together(
