@@ -26,6 +26,7 @@ from compute_agent.virt.libvirt.disks import (
     image_formats,
     images,
 )
+from compute_agent.virt.libvirt.disks.disk_room import DiskRoom
 from compute_agent.virt.libvirt.disks.file_storage import FileStorage
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
@@ -85,6 +86,7 @@ class Guests:
         self.connection = connection
         self.facts = facts
         self.storage = storage
+        self.disk_room = DiskRoom()
         self._local = storage if storage.is_in_directory else FileStorage()
         self._sleep = sleep
         self._clock = clock

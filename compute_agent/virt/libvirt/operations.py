@@ -199,9 +199,12 @@ class LibvirtOperations(ComputeDriver):
             if self._info(domain).power_state != RUNNING:
                 self._copy_root(files, root, image, path)
                 return
-            disk_room.check([(files.directory, size), (path.parent, size)])
+            copies = [(files.directory / live_snapshots.PART, size), (path, size)]
             try:
-                with live_snapshots.copied(self._library, domain, root, files.directory) as copied:
+                with (
+                    self._guests.disk_room.held(copies),
+                    live_snapshots.copied(self._library, domain, root, files.directory) as copied,
+                ):
                     qemu_img.copy(copied.path, copied.format, path, image.disk_format or RAW)
             except self._library.libvirtError as error:
                 if error.get_error_code() != self._library.VIR_ERR_NO_SUPPORT:
@@ -231,8 +234,8 @@ class LibvirtOperations(ComputeDriver):
     def _copy_root(
         self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
     ) -> None:
-        disk_room.check([(path.parent, files.copy_bytes(Role.ROOT))])
-        qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
+        with self._guests.disk_room.held([(path, files.copy_bytes(Role.ROOT))]):
+            qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):

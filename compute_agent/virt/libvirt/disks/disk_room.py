@@ -1,8 +1,10 @@
 """Room for copies of disks. A full file system pauses every guest that writes to it."""
 
+import contextlib
 import shutil
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
@@ -20,23 +22,65 @@ def used_bytes(path: Path) -> int:
     return path.stat().st_blocks * BLOCK_BYTES
 
 
-def check(copies: Sequence[tuple[Path, int]]) -> None:
-    """Raise DiskError if copies of so many bytes in these directories would fill a file system.
+Copies = Sequence[tuple[Path, int]]
+"""Files that are to be made, or directories for such, and how many bytes."""
 
-    Raises OSError.
+
+class DiskRoom:
+    """Room of an agent's file systems: what copies under way still need is not free. Thread-safe.
+
+    Users have snapshots made, whose copies no scheduler counts.
     """
-    needed, places = Counter[int](), dict[int, Path]()
-    for directory, size in copies:
-        device = directory.stat().st_dev
-        needed[device] += size
-        places.setdefault(device, directory)
-    for device, size in needed.items():
-        free = shutil.disk_usage(places[device]).free
-        if size * (1 + SPARE_PART) > free:
-            raise DiskError(
-                f"a copy of its disks takes up to {_mib(size)} MiB, and {places[device]} has "
-                f"{_mib(free)} MiB free; make room on this host, or move the server to another one"
-            )
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: list[Copies] = []
+
+    def check(self, copies: Copies) -> None:
+        """Raise DiskError if copies would fill a file system. Raises OSError."""
+        with self._lock:
+            self._check(copies)
+
+    @contextlib.contextmanager
+    def held(self, copies: Copies) -> Iterator[None]:
+        """Keep the room for copies meanwhile. Raises as ``check``."""
+        with self._lock:
+            self._check(copies)
+            self._held.append(copies)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(copies)
+
+    def _check(self, copies: Copies) -> None:
+        needed, places = Counter[int](), dict[int, Path]()
+        for path, size in copies:
+            device = _directory(path).stat().st_dev
+            needed[device] += size
+            places.setdefault(device, _directory(path))
+        for device, size in needed.items():
+            free = shutil.disk_usage(places[device]).free - self._unwritten_bytes(device)
+            if size * (1 + SPARE_PART) > free:
+                raise DiskError(
+                    f"a copy of its disks takes up to {_mib(size)} MiB, and {places[device]} has "
+                    f"{_mib(max(0, free))} MiB free; make room on this host, or move the server to "
+                    "another one"
+                )
+
+    def _unwritten_bytes(self, device: int) -> int:
+        """Return what copies under way have yet to write to a file system."""
+        total = 0
+        for path, size in (each for copies in self._held for each in copies):
+            with contextlib.suppress(OSError):  # its directory is gone, and so is the copy
+                if _directory(path).stat().st_dev == device:
+                    written = used_bytes(path) if path.is_file() else 0
+                    total += max(0, int(size * (1 + SPARE_PART)) - written)
+        return total
+
+
+def _directory(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
 
 
 def explained(said: str, places: Mapping[str, Path]) -> str:

@@ -94,7 +94,7 @@ class ColdMoves:
         _check_directory(files, sent)
         files.make()
         files.write_note(Ownership(owner=self._guests.host, is_moving=True))
-        disk_room.check([(files.directory, sent.used_bytes)])
+        self._guests.disk_room.check([(files.directory, sent.used_bytes)])
         self._fetch_files(files, sent)
         for disk in sent.volumes:
             self._fetch_volume(files, sent, disk)

@@ -13,7 +13,6 @@ from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles
-from compute_agent.virt.libvirt.disks import disk_room
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.storage import CopiedStorage, Role
 from compute_agent.virt.libvirt.domain import live_xml
@@ -228,7 +227,7 @@ class LiveMoves:
         elif isinstance(storage, CopiedStorage):
             files.make()
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
-            disk_room.check([(files.directory, source.used_bytes)])
+            self._guests.disk_room.check([(files.directory, source.used_bytes)])
             for disk in source.disks:
                 _make_empty(files, storage, disk)
         else:
