@@ -45,7 +45,7 @@ def never(*_arguments: object) -> NoReturn:
             "[conductor] role: Valid values are [super, cell], but found 'master'",
         ),
         (f"[DEFAULT]\n{URL}\n[api]\nthreads = 0\n", "[api] threads: Should be greater than"),
-        (f"[DEFAULT]\n{URL}\nthis is nothing\n", "a.conf:3"),
+        (f"[DEFAULT]\n{URL}\nthis is nothing\n", "a.conf: line 3: "),
     ],
     ids=["type", "choice", "bound", "syntax"],
 )

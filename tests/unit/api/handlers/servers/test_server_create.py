@@ -77,6 +77,7 @@ def test_the_request_arrives_in_the_conductors_words(api: Api, conductor: SuperC
             "host": None,
             "node": None,
             "settings": None,
+            "needs_root_disk": True,
         }
     ]
 
@@ -115,6 +116,7 @@ def test_everything_that_can_be_said_arrives(api: Api, conductor: SuperConductor
             "host": "host1",
             "node": "node1",
             "settings": None,
+            "needs_root_disk": False,
         }
     ]
 

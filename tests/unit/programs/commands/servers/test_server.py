@@ -60,6 +60,7 @@ def test_a_create_asks_for_all_that_was_given(
         "host": "host1",
         "node": None,
         "settings": None,
+        "needs_root_disk": False,
     }
 
 
