@@ -78,7 +78,6 @@ def make_app(conf: cfg.ConfigOpts, access: Access, *, sessions: Sessions, guard:
         links=ConsoleLinks.from_conf(conf),
         holders=TokenHolders(conf, access),
         issue_token=issuer_of(conf, access, guard),
-        guard=guard,
         own_origin=OwnOrigin.from_conf(conf),
     )
     app = make_application(ROUTES, middleware, site, Call.of, write_error=_write_error)

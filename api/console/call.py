@@ -14,7 +14,6 @@ from api.console.own_requests import OwnOrigin
 from api.console.password_login import IssueToken
 from api.console.sessions import Session, Sessions
 from api.console.token_holders import TokenHolders
-from api.identity.login_guard import LoginGuard
 from armillary.http import call
 from armillary.http.client_network import client_network
 
@@ -29,7 +28,6 @@ class AppState(call.Site):
     links: ConsoleLinks
     holders: TokenHolders
     issue_token: IssueToken | None
-    guard: LoginGuard
     own_origin: OwnOrigin
 
 

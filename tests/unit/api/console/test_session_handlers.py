@@ -100,6 +100,15 @@ def test_passwords_cannot_be_guessed_here_after_they_were_at_the_identity(browse
     assert "Retry-After" in answer.headers
 
 
+def test_who_tries_wrong_links_keeps_no_user_waiting(browser: Tab) -> None:
+    """Another account of the machine, or of the same network: the address is the same."""
+    made = browser.send("POST", LINKS, json={}, headers={"X-Auth-Token": TOKEN}).json()
+    for _ in range(60):
+        assert browser.send("POST", SESSION, json={"link": "wrong"}).status_code == 401
+    code = made["link"].partition("#")[2]
+    assert browser.send("POST", SESSION, json={"link": code}).status_code == 200
+
+
 def test_a_link_opens_one_session(new_browser: NewBrowser) -> None:
     """A second browser with the same link, such as a thief's with the history, gets none."""
     first, thief = new_browser(), new_browser()
