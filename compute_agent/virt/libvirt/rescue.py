@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compute_agent.host.instance_topology import InstancePlacement
-from compute_agent.virt.libvirt.disks import image_formats, images
+from compute_agent.virt.libvirt.disks import image_formats, images, qemu_img
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES
@@ -65,7 +65,8 @@ class Rescue:
         """Make the disk that a guest is rescued from.
 
         Raises BadImage, also for an image that asks for other hardware than the guest has, or that
-        is larger than the flavor's disk; and what ``Guests.held_image`` raises.
+        is larger than the flavor's disk; DiskError if the host has no room for it, which no
+        scheduler has counted; and what ``Guests.held_image`` raises.
         """
         asked = [name for name in _RESCUE_DEVICE if name in image.properties]
         if asked:
@@ -81,7 +82,11 @@ class Rescue:
             found = images.file_of(image, self._guests.image_directory)
             image_formats.check(found)
             images.check_size(found, instance.flavor)
-            self._guests.files(instance.uuid).create_rescue(found)
+            files = self._guests.files(instance.uuid)
+            if files.rescue is None and files.storage.is_in_directory:
+                size = qemu_img.virtual_size(found.path, found.format)
+                self._guests.disk_room.check([(files.directory, size)])
+            files.create_rescue(found)
 
     def end(self, instance: Instance, place: InstancePlacement) -> Any:
         """Remove the rescue disk, and start the guest from its own; return its domain. Idempotent.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,18 @@ def test_a_rescue_disk_is_not_larger_than_the_flavors(rescued: Rescued) -> None:
     with pytest.raises(FAILED, match=f"but the flavor's root disk only {small} GiB"):
         rescued.rescue(image)
     assert (rescued.power, rescued.disks) == (RUNNING, ["disk.raw"])
+
+
+def test_a_rescue_disk_has_room_on_its_host(
+    rescued: Rescued, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No scheduler counts it, and a full file system would pause all guests."""
+    full = shutil._ntuple_diskusage(RESCUE_MIB, RESCUE_MIB, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _path: full)
+        with pytest.raises(FAILED, match=f"takes up to {RESCUE_MIB} MiB, and .* has 0 MiB free"):
+            rescued.rescue()
+    assert rescued.rescue() == RUNNING
 
 
 def test_a_rescue_disk_behind_the_others_is_refused(rescued: Rescued) -> None:
