@@ -215,10 +215,12 @@ def _filter_rows(entry: Document) -> Iterator[tuple[str, str]]:
 
 
 def _weights_title(choice: Document, noun: str) -> str:
-    return f"Weights, with the contributions for the selected {noun}:" if choice["shares"] else (
-        f"There was no choice: one {noun} was left." if not choice["runners_up"]
-        else f"All {noun}s have the same weight."
-    )  # fmt: skip
+    if choice["shares"]:
+        return f"Weights, with the contributions for the selected {noun}:"
+    if choice["runners_up"]:
+        return f"All {noun}s have the same weight."
+    name = f", {printable(choice['host'])}" if choice.get("host") else ""
+    return f"There was no choice: one {noun} was left{name}."
 
 
 def _weights(choice: Document, host_now: str | None) -> Iterator[str]:

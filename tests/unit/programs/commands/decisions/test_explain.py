@@ -329,7 +329,7 @@ def test_hosts_that_weigh_the_same_need_no_table() -> None:
     """Nor does the only one."""
     alone = {**a_trace()["choices"][0], "shares": {}, "runners_up": [], "conflicts": []}
     text = text_of(an_explanation(trace=a_trace(choices=[alone])))
-    assert "There was no choice: one host was left.\n" in text
+    assert "There was no choice: one host was left, host1.\n" in text
     equal = {**alone, "runners_up": [{"host": "host2", "weight": 0.0, "shares": {}}]}
     text = text_of(an_explanation(trace=a_trace(choices=[equal])))
     assert "All hosts have the same weight.\n" in text
