@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import sqlalchemy
 from oslo_db.sqlalchemy import exc_filters
@@ -55,6 +55,29 @@ class WriterLock:
         self._lock.release()
 
 
+class _Connection(sqlite3.Connection):
+    """A connection whose transactions end even if a cursor was not read to its end.
+
+    For SQLite a transaction lasts as long as such a cursor, also after a rollback: the next reader
+    from the pool would see the database as it was then.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._cursors = WeakSet[sqlite3.Cursor]()
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        made = super().cursor(factory)
+        self._cursors.add(made)
+        return made
+
+    def close_cursors(self) -> None:
+        """Close all cursors, which may be kept by the traceback of an error."""
+        for cursor in list(self._cursors):
+            cursor.close()
+        self._cursors.clear()
+
+
 def writer_lock(url: URL) -> WriterLock:
     """Return the lock of the file, shared by every ``Database`` of this process that uses it."""
     path = str(Path(url.database or "").resolve())
@@ -82,12 +105,15 @@ def create_engine(
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=pool_timeout,
-        connect_args={"timeout": busy_timeout_seconds, "check_same_thread": False},
-    )
+        connect_args={
+            "timeout": busy_timeout_seconds, "check_same_thread": False, "factory": _Connection,
+        },
+    )  # fmt: skip
     exc_filters.register_engine(engine)
     event.listen(engine, "do_connect", lambda *_: _make_private(Path(str(url.database))))
     event.listen(engine, "connect", lambda raw, _record: _prepare(raw, busy_timeout_seconds))
     event.listen(engine, "begin", _begin)
+    event.listen(engine, "reset", lambda raw, _record, _state: raw.close_cursors())
     return engine
 
 

@@ -80,8 +80,8 @@ def list_aggregates(session: Session) -> list[Aggregate]:
 
 def names_by_uuid(session: Session) -> dict[str, str]:
     """Return UUID -> name of all aggregates."""
-    found = session.execute(sa.select(models.Aggregate.uuid, models.Aggregate.name))
-    return dict(found.tuples().all())
+    rows = session.execute(sa.select(models.Aggregate.uuid, models.Aggregate.name))
+    return {row.uuid: row.name for row in rows}
 
 
 def get_aggregate(session: Session, aggregate: str) -> Aggregate:

@@ -96,3 +96,17 @@ def test_a_savepoint_can_be_undone(database: Database) -> None:
         session.execute(text("UPDATE counter SET value = 2"))
         savepoint.rollback()
     assert value_of(database) == 1
+
+
+def test_a_result_that_was_not_read_to_its_end_keeps_no_old_state(database: Database) -> None:
+    """Nor does the traceback of the error that left it so: the next reader sees what is there."""
+    with database.writer() as session:
+        session.execute(text("INSERT INTO counter VALUES (2)"))
+    with database.reader() as session:
+        kept = session.execute(text("SELECT value FROM counter"))
+        assert next(iter(kept)).value == 1
+    other = Database(str(database.url), name="other")
+    with other.writer() as session:
+        session.execute(text("UPDATE counter SET value = 7"))
+    other.dispose()
+    assert value_of(database) == 7
