@@ -13,7 +13,8 @@ from oslo_utils import strutils
 from objects import guest_cpu_topology
 from objects.extra_specs.extra_specs import FORBIDDEN, REQUIRED, is_trait
 from objects.flavor import Flavor
-from objects.images import platform
+from objects.images import guest_quotas, platform
+from objects.images.guest_quotas import QUOTA
 from objects.images.image_meta import ImageMeta
 
 VIRTUAL_MACHINES = frozenset({"kvm", "qemu"})
@@ -74,19 +75,6 @@ SETTINGS = {
     )
 }
 """Obeyed settings, beside those of CPUs, memory, PCI devices, architecture and machine type."""
-
-CPU_QUOTAS = {"cpu_shares": "shares", "cpu_period": "period", "cpu_quota": "quota"}
-DISK_QUOTAS = frozenset(
-    f"disk_{way}_{unit}_sec{more}"
-    for way in ("read", "write", "total")
-    for unit in ("bytes", "iops")
-    for more in ("", "_max", "_max_length")
-)
-VIF_QUOTAS = frozenset(
-    f"vif_{way}_{what}" for way in ("inbound", "outbound") for what in ("average", "burst", "peak")
-)
-QUOTA = "quota:"
-QUOTA_MAX = 2**31 - 1
 
 _ELSEWHERE = frozenset(guest_cpu_topology.NAMES) | _words(
     "cpu_dedicated_mask cpu_policy cpu_thread_policy emulator_threads_policy mem_page_size "
@@ -188,7 +176,7 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
         yield f"the image property {name} is not supported"
     for name in _not_obeyed(flavor.extra_specs, "hw:"):
         yield f"the extra spec {name} is not supported"
-    yield from _quota_problems(flavor)
+    yield from guest_quotas.problems(flavor.extra_specs)
 
 
 def differences(own: ImageMeta | None, other: ImageMeta, firmware: str) -> Iterator[str]:
@@ -236,11 +224,6 @@ def _contradictions(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     model = asked(flavor, image, "vif_model") or "virtio"
     if packed is not None and not _is_off(packed) and model != "virtio":
         yield f"hw_virtio_packed_ring needs hw_vif_model virtio, which is {model}"
-    for way in ("inbound", "outbound"):
-        average = f"{QUOTA}vif_{way}_average"
-        for key in (f"{QUOTA}vif_{way}_{what}" for what in ("burst", "peak")):
-            if key in flavor.extra_specs and average not in flavor.extra_specs:
-                yield f"the extra spec {key} needs {average}"
 
 
 def _not_obeyed(given: Mapping[str, str], scope: str) -> Iterator[str]:
@@ -276,14 +259,3 @@ def _is_truth(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _quota_problems(flavor: Flavor) -> Iterator[str]:
-    known = {*CPU_QUOTAS, *DISK_QUOTAS, *VIF_QUOTAS}
-    for key, value in sorted(flavor.extra_specs.items()):
-        if not key.startswith(QUOTA):
-            continue
-        if key.removeprefix(QUOTA) not in known:
-            yield f"the extra spec {key} is not supported"
-        elif not (value.isascii() and value.isdecimal() and 0 < int(value) <= QUOTA_MAX):
-            yield f"the extra spec {key} is {value}; expected a number from 1 to {QUOTA_MAX}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from objects.destinations import Destinations
+from objects.images import guest_properties
+from objects.request_spec import RequestSpec
 from scheduler.explain.reasons import Reasons
 from scheduler.filters import FilterChain, preselect
 from scheduler.hosts.host_ledger import HostLedger
@@ -31,6 +33,7 @@ def check(
         trace.filtered(name, before, count, reasons, hosts)
 
     with trace.stage("filters"):
+        _check_properties(spec)
         if not (spec.is_forced or (destination and (destination.host or destination.node))):
             raise GivenUp(reason="A rebuild check must name the instance's host.")
         left = preselect(HostLedger(hosts), spec, trace.filtered)
@@ -49,3 +52,10 @@ def check(
         default_zone=default_zone,
         trace=trace.finished(),
     )
+
+
+def _check_properties(spec: RequestSpec) -> None:
+    """Raise GivenUp for what no guest can have, as for new servers: placement is not asked."""
+    if guest_properties.is_virtual_machine(spec.image):
+        for problem in guest_properties.problems(spec.flavor, spec.image):
+            raise GivenUp(reason=f"The instance cannot be rebuilt with this image: {problem}.")

@@ -10,7 +10,7 @@ from oslo_utils import strutils
 from compute_agent.virt.libvirt.disks.images import BadImage
 from objects import guest_cpu_topology
 from objects.images import guest_properties
-from objects.images.guest_properties import CPU_QUOTAS, QUOTA
+from objects.images.guest_quotas import CPU_QUOTAS, DISK_QUOTAS, QUOTA
 from objects.instance import Instance
 
 BIOS, UEFI, VIRTIO, WINDOWS = "bios", "uefi", "virtio", "windows"
@@ -114,7 +114,7 @@ class GuestHardware:
         found = {
             name.removeprefix("disk_"): value
             for name, value in self.quotas.items()
-            if name in guest_properties.DISK_QUOTAS
+            if name in DISK_QUOTAS
         }
         if found:
             tune = SubElement(disk, "iotune")

@@ -91,7 +91,6 @@ def test_a_name_that_is_not_known_is_refused(name: str) -> None:
         ({"trait:HW_CPU_X86_AVX3": "required"}, {}, "trait:HW_CPU_X86_AVX3 names no trait"),
         ({"trait:CUSTOM_GOLD": "true"}, {}, "is true; expected required or forbidden"),
         ({"traits_required": "CUSTOM_GOLD, GOLD"}, {}, "traits_required has GOLD, which is not"),
-        ({}, {"quota:vif_inbound_peak": "9"}, "vif_inbound_peak needs quota:vif_inbound_average"),
     ],
 )
 def test_a_value_that_cannot_be_obeyed_is_refused(

@@ -80,6 +80,22 @@ def test_filters_that_run_on_rebuild_are_asked_of_a_forced_host() -> None:
     assert [entry["name"] for entry in trace.filters] == ["force_hosts", "ImagePropertiesFilter"]
 
 
+@pytest.mark.parametrize("is_disk", [True, False])
+def test_what_no_guest_can_have_is_refused_by_its_name(*, is_disk: bool) -> None:
+    """If the image is a virtual machine's: as for new servers, before the old guest is gone."""
+    disk = {"disk_format": "raw"} if is_disk else {}
+    spec = a_spec(
+        image=an_image(properties={"hw_boot_menu": "true"}, **disk), force_hosts=["host1"]
+    )
+    if not is_disk:
+        check(a_decision(spec, [a_uuid()]))
+        return
+    assert refusal(spec)[0] == (
+        "The instance cannot be rebuilt with this image: the image property hw_boot_menu is not "
+        "supported."
+    )
+
+
 def test_a_host_that_is_not_known_is_not_a_host() -> None:
     """Or one that is to be ignored."""
     sentence = "The instance's host is not known to this scheduler, or is excluded."
