@@ -121,6 +121,18 @@ fails.
 """,
         ),
         cfg.IntOpt(
+            "transfer_bytes_per_second_min",
+            default=64 * 1024,
+            min=0,
+            max=1024**3,
+            mutable=True,
+            help="""
+Minimum rate at which a host receives an image, over ``retry_seconds_max`` or a minute if that is
+longer, in bytes per second. A slower transfer is given up: the build goes to the next host. 0: no
+minimum.
+""",
+        ),
+        cfg.IntOpt(
             "transfers_per_project_max",
             default=2,
             min=1,

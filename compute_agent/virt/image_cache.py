@@ -167,7 +167,7 @@ class ImageCache:
         """Return where an image is fetched from. Raises what the image service raises."""
         glance, service = self._glance, self._service
         if glance is not None:
-            transfer = Transfer(image.id, self._conf.image.retry_seconds_max)
+            transfer = Transfer(image.id, self._conf)
             download = functools.partial(glance.download, image.id)
             pieces = functools.partial(transfer.resumed, download)
             return _Remote("Glance", image.size_bytes, _digests(image.sha512), pieces)

@@ -117,9 +117,7 @@ class ImageService:
         return session
 
     def _transfer(self, image_id: str) -> Transfer:
-        return Transfer(
-            image_id, self._conf.image.retry_seconds_max, sleep=self._sleep, clock=self._clock
-        )
+        return Transfer(image_id, self._conf, sleep=self._sleep, clock=self._clock)
 
 
 def _raise_for(answer: requests.Response, image_id: str) -> None:

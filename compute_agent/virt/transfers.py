@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import requests
+from oslo_config import cfg
 
 from armillary import exception
 from armillary.backoff import Backoff
@@ -17,7 +18,6 @@ LOG = logging.getLogger(__name__)
 BACKOFF = Backoff(1.0, 15.0, jitter=0.5)
 REFUSED_MAX = 3
 """Number of tickets in a row that a service may refuse: one may have expired on its way."""
-BYTES_PER_SECOND_MIN = 64 * 1024
 WINDOW_SECONDS_MIN = 60.0
 """Shortest time over which the rate of a transfer is measured."""
 
@@ -36,19 +36,21 @@ class TooSlow(Exception):
 class Transfer:
     """The attempts at one transfer, until one succeeds; progress resets their number.
 
-    It is given up after ``seconds`` without any data, or at less than ``BYTES_PER_SECOND_MIN``.
+    It is given up after ``[image] retry_seconds_max`` without any data, or at less than
+    ``transfer_bytes_per_second_min``.
     """
 
     def __init__(
         self,
         image_id: str,
-        seconds: float,
+        conf: cfg.ConfigOpts,
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._image_id = image_id
-        self._seconds = seconds
+        self._seconds = seconds = conf.image.retry_seconds_max
+        self._bytes_per_second_min = conf.image.transfer_bytes_per_second_min
         self._sleep = sleep
         self._clock = clock
         self._window_seconds = max(seconds, WINDOW_SECONDS_MIN)
@@ -96,8 +98,11 @@ class Transfer:
         self._bytes += count
         if self._clock() < self._window_until:
             return
-        if self._bytes < BYTES_PER_SECOND_MIN * self._window_seconds:
-            raise TooSlow(f"it sent {self._bytes} bytes in {self._window_seconds:.0f} s")
+        if self._bytes < self._bytes_per_second_min * self._window_seconds:
+            raise TooSlow(
+                f"it sent {self._bytes} bytes in {self._window_seconds:.0f} s, less than [image] "
+                f"transfer_bytes_per_second_min = {self._bytes_per_second_min}"
+            )
         self._begin_window()
 
     def _wait(self, reason: Exception) -> None:

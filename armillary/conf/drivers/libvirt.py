@@ -204,6 +204,14 @@ each other meanwhile is lost. Both hosts' kernels must allow it (sysctl
 """,
         ),
         cfg.IntOpt(
+            "disk_copy_timeout_seconds", default=3600, min=60, max=7 * 24 * 3600,
+            help="""
+Maximum duration of a copy of a disk on its host: of an image for a new guest, or for a snapshot.
+Then the build goes to the next host, and the snapshot fails. Raise it for large disks on slow
+storage.
+""",
+        ),
+        cfg.IntOpt(
             "live_migration_completion_timeout", default=800, min=0, max=1_000_000, mutable=True,
             help="""
 Seconds that a live migration may take for each GiB of memory, and of disks that are copied, as if

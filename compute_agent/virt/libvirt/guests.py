@@ -90,6 +90,7 @@ class Guests:
         self._local = storage if storage.is_in_directory else FileStorage()
         self._sleep = sleep
         self._clock = clock
+        self._local.copy_seconds = storage.copy_seconds
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
         self.image_directory = Path(conf.libvirt.images_path)
         self.image_cache = ImageCache(

@@ -201,11 +201,14 @@ class LibvirtOperations(ComputeDriver):
                 return
             copies = [(files.directory / live_snapshots.PART, size), (path, size)]
             try:
+                seconds = files.storage.copy_seconds
                 with (
                     self._guests.disk_room.held(copies),
-                    live_snapshots.copied(self._library, domain, root, files.directory) as copied,
+                    live_snapshots.copied(
+                        self._library, domain, root, files.directory, seconds
+                    ) as copied,
                 ):
-                    qemu_img.copy(copied.path, copied.format, path, image.disk_format or RAW)
+                    self._convert(files, copied.path, copied.format, image, path)
             except self._library.libvirtError as error:
                 if error.get_error_code() != self._library.VIR_ERR_NO_SUPPORT:
                     raise
@@ -235,7 +238,14 @@ class LibvirtOperations(ComputeDriver):
         self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
     ) -> None:
         with self._guests.disk_room.held([(path, files.copy_bytes(Role.ROOT))]):
-            qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
+            self._convert(files, files.storage.url(root), root.format, image, path)
+
+    @staticmethod
+    def _convert(
+        files: InstanceFiles, source: str, source_format: str, image: ImageMeta, path: Path
+    ) -> None:
+        wanted, seconds = image.disk_format or RAW, files.storage.copy_seconds
+        qemu_img.copy(source, source_format, path, wanted, seconds=seconds)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):

@@ -50,10 +50,10 @@ class FileStorage(CopiedStorage):
         path = _path(directory, role, disk_format)
         begun = _new(path)
         if disk_format == RAW:
-            _copy_raw(image, begun)
+            _copy_raw(image, begun, self.copy_seconds)
             qemu_img.resize(begun, RAW, size)
         elif image.is_temporary:
-            qemu_img.copy(image.path, image.format, begun, QCOW2)
+            qemu_img.copy(image.path, image.format, begun, QCOW2, seconds=self.copy_seconds)
             if qemu_img.disk_size(begun, QCOW2) < size:
                 qemu_img.resize(begun, QCOW2, size)
         else:
@@ -134,11 +134,11 @@ def _new(path: Path) -> Path:
     return begun
 
 
-def _copy_raw(image: ImageFile, path: Path) -> None:
+def _copy_raw(image: ImageFile, path: Path, seconds: float) -> None:
     if image.format == RAW:
         copy_sparsely(image.path, path)
     else:
-        qemu_img.convert(image.path, image.format, path)
+        qemu_img.convert(image.path, image.format, path, seconds=seconds)
 
 
 def copy_sparsely(source: Path, path: Path) -> None:

@@ -20,7 +20,6 @@ LOG = logging.getLogger(__name__)
 
 PART = "snapshot.part"
 POLL_SECONDS = 0.2
-TIMEOUT_SECONDS = 3600
 
 
 @contextlib.contextmanager
@@ -29,10 +28,13 @@ def copied(
     domain: Any,
     root: GuestDisk,
     directory: Path,
+    seconds: float,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[GuestDisk]:
     """Lend a copy of the root disk of a running guest, without a backing file.
+
+    It is given up after so many ``seconds``.
 
     Raises libvirtError (VIR_ERR_NO_SUPPORT where the hypervisor cannot), DiskError.
     """
@@ -44,10 +46,10 @@ def copied(
             _destination(part, root.format),
             flags=library.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB,
         )
-        give_up_at = clock() + TIMEOUT_SECONDS
+        give_up_at = clock() + seconds
         while not _is_ready(domain, root):
             if clock() > give_up_at:
-                raise DiskError(f"the copy was not complete within {TIMEOUT_SECONDS} s")
+                raise DiskError(f"the copy was not complete within {seconds:.0f} s")
             sleep(POLL_SECONDS)
         with _frozen(library, domain):
             domain.blockJobAbort(_target(domain, root), 0)

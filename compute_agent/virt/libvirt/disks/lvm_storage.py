@@ -52,7 +52,7 @@ class LvmStorage(CopiedStorage):
 
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         def fill(device: Path) -> None:
-            qemu_img.write_to_device(image.path, image.format, device)
+            qemu_img.write_to_device(image.path, image.format, device, seconds=self.copy_seconds)
 
         self.make(directory, role, size, fill)
 

@@ -12,8 +12,10 @@ from typing import IO
 from armillary import private_files
 
 PROGRAM = "qemu-img"
-TIMEOUT_SECONDS = 3600
-"""Timeout of commands; converting a large image takes long."""
+TIMEOUT_SECONDS = 600
+"""Timeout of commands that copy nothing."""
+COPY_SECONDS = 3600.0
+"""Timeout of copies unless another one is given."""
 INFO_TIMEOUT_SECONDS = 30
 INFO_CPU_SECONDS_MAX = 20
 MEMORY_BYTES_MAX = 4 * 1024**3
@@ -70,25 +72,37 @@ def create(path: Path, size: int) -> None:
     _run("create", "-q", "-f", "qcow2", str(path), str(size))
 
 
-def convert(source: Path, source_format: str, path: Path) -> None:
+def convert(source: Path, source_format: str, path: Path, *, seconds: float = COPY_SECONDS) -> None:
     """Convert an image to a raw file. Raises DiskError."""
-    _run("convert", "-f", source_format, "-O", "raw", str(source), str(path))
+    _run("convert", "-f", source_format, "-O", "raw", str(source), str(path), timeout=seconds)
 
 
-def write_to_device(source: Path, source_format: str, device: Path) -> None:
+def write_to_device(
+    source: Path, source_format: str, device: Path, *, seconds: float = COPY_SECONDS
+) -> None:
     """Write an image to a block device full of zeros. Raises DiskError."""
     _run(
         "convert", "-n", "--target-is-zero", "-f", source_format, "-O", "raw",
-        str(source), str(device),
+        str(source), str(device), timeout=seconds,
     )  # fmt: skip
 
 
-def copy(source: str | Path, source_format: str, path: str | Path, disk_format: str) -> None:
+def copy(
+    source: str | Path,
+    source_format: str,
+    path: str | Path,
+    disk_format: str,
+    *,
+    seconds: float = COPY_SECONDS,
+) -> None:
     """Copy a disk, which may be in use, with all that its backing file has. Raises DiskError.
 
     A string may name an image of Ceph as QEMU does.
     """
-    _run("convert", "-U", "-f", source_format, "-O", disk_format, str(source), str(path))
+    _run(
+        "convert", "-U", "-f", source_format, "-O", disk_format, str(source), str(path),
+        timeout=seconds,
+    )  # fmt: skip
 
 
 def resize(path: Path, disk_format: str, size: int) -> None:

@@ -16,7 +16,6 @@ _BEGUN = ".begun"
 """Suffix of drafts."""
 _NOT_FOUND = "(2) No such file or directory"
 _LOOK_SECONDS_MAX = 30
-_COPY_SECONDS_MAX = 3600
 _FENCE_SECONDS = 24 * 3600
 """How long Ceph refuses a client. QEMU does not open its disks again, so this is for ever."""
 
@@ -49,7 +48,8 @@ class RbdStorage(DiskStorage):
 
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         draft = self._new_draft(directory, role)
-        qemu_img.copy(image.path, image.format, self._url(draft), "raw")
+        url = self._url(draft)
+        qemu_img.copy(image.path, image.format, url, "raw", seconds=self.copy_seconds)
         found = self._info(draft)
         if found is not None and found["size"] < size:
             self._resize(draft, size)
@@ -62,7 +62,7 @@ class RbdStorage(DiskStorage):
             with open(local, "wb", opener=private_files.opener) as file:
                 file.truncate(size)
             fill(local)
-            self._rbd("import", "--no-progress", str(local), draft, seconds=_COPY_SECONDS_MAX)
+            self._rbd("import", "--no-progress", str(local), draft, seconds=self.copy_seconds)
         finally:
             local.unlink(missing_ok=True)
         self._publish(draft, directory, role)
@@ -150,7 +150,7 @@ class RbdStorage(DiskStorage):
 
     def _remove(self, name: str) -> None:
         try:
-            self._rbd("rm", "--no-progress", name, seconds=_COPY_SECONDS_MAX)
+            self._rbd("rm", "--no-progress", name, seconds=self.copy_seconds)
         except DiskError as error:
             if _NOT_FOUND not in str(error):
                 raise

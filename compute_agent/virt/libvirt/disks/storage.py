@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from armillary import private_files
+from compute_agent.virt.libvirt.disks import qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 
@@ -45,6 +46,9 @@ class DiskStorage(abc.ABC):
 
     is_in_directory = False
     """Whether the disks are files in their guest's directory, and shared exactly if that is."""
+
+    copy_seconds = qemu_img.COPY_SECONDS
+    """Maximum duration of a copy of a disk."""
 
     rounds_up_bytes = 1
     """A disk may be larger than asked by fewer bytes than this."""

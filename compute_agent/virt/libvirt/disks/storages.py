@@ -45,6 +45,7 @@ def of(conf: cfg.ConfigOpts) -> DiskStorage:
     Raises ConfigurationError if this host cannot use it.
     """
     storage = _configured(conf)
+    storage.copy_seconds = conf.libvirt.disk_copy_timeout_seconds
     try:
         storage.check()
     except DiskError as error:

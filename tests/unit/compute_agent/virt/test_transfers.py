@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 import requests
+from oslo_config import cfg
 
 from armillary import exception
-from compute_agent.virt.transfers import BYTES_PER_SECOND_MIN, Transfer
+from armillary.conf import image, register
+from compute_agent.virt.transfers import Transfer
 from tests.fixtures.cell import Clock
 
 SECONDS = 300
@@ -17,7 +19,12 @@ SECONDS = 300
 class Waiting:
     """A clock that a transfer's pauses move on."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: int) -> None:
+        self.conf = cfg.ConfigOpts()
+        self.conf([], default_config_files=[], default_config_dirs=[])
+        register(self.conf, image)
+        for name, value in options.items():
+            self.conf.set_override(name, value, group="image")
         self.clock = Clock()
         self.slept: list[float] = []
 
@@ -26,7 +33,7 @@ class Waiting:
         self.clock.advance(seconds)
 
     def transfer(self) -> Transfer:
-        return Transfer("image", SECONDS, sleep=self.sleep, clock=self.clock)
+        return Transfer("image", self.conf, sleep=self.sleep, clock=self.clock)
 
 
 def test_what_breaks_off_goes_on_where_it_ended() -> None:
@@ -83,13 +90,15 @@ def test_a_service_that_drips_is_given_up() -> None:
         list(waiting.transfer().resumed(pieces))
 
 
-def test_a_slow_service_is_not_given_up() -> None:
+@pytest.mark.parametrize("per_second", [64 * 1024, 10, 0])
+def test_a_slow_service_is_not_given_up(per_second: int) -> None:
     """As long as it is fast enough in each window."""
-    waiting = Waiting()
+    waiting = Waiting(transfer_bytes_per_second_min=per_second)
 
     def pieces(_start: int) -> Iterator[bytes]:
         for _ in range(5 * SECONDS):
             waiting.clock.advance(1)
-            yield bytes(BYTES_PER_SECOND_MIN)
+            yield bytes(per_second or 1)
 
-    assert sum(map(len, waiting.transfer().resumed(pieces))) == 5 * SECONDS * BYTES_PER_SECOND_MIN
+    got = sum(map(len, waiting.transfer().resumed(pieces)))
+    assert got == 5 * SECONDS * (per_second or 1)
