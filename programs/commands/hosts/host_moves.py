@@ -10,8 +10,8 @@ from armillary.table_columns import printable
 from programs.commands import arguments, wait
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_service
+from programs.commands.servers.failures import last_failure
 from programs.commands.servers.server import HOST, TASK
-from programs.commands.servers.server_action import last_failure
 from programs.display.progress import Show, counts_text
 from programs.http_client import ApiNotFound, ApiRefused, Document
 

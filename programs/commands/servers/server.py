@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from programs.commands import arguments, base, wait
-from programs.commands.lookup import find_server
+from programs.commands.lookup import UNKNOWN, find_server
+from programs.commands.servers.failures import last_failure
 from programs.http_client import ApiNotFound, Document
 
 LOG = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ SERVER = base.Noun(
         "task_state": TASK,
         "power_state": _power_state,
         "fault": lambda server: fault(server) if "fault" in server else None,
+        "last_failure": lambda server: server.get("last_failure"),
         "host": lambda server: server.get(HOST),
         "node": lambda server: server.get(NODE),
         "zone": lambda server: server.get("armillary:zone"),
@@ -101,9 +103,15 @@ SERVER = base.Noun(
 
 
 class ShowServer(base.ShowNamed):
-    """Show one server."""
+    """Show one server, and why its last action failed if it did."""
 
     noun = SERVER
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        server = find_server(self.api, parsed_args.wanted)
+        has_fault = "fault" in server or server["status"] == UNKNOWN
+        failure = None if has_fault else last_failure(self.api, server["id"])
+        return base.record(SERVER.fields, {**server, "last_failure": failure})
 
 
 class DeleteServers(base.ApiCommand):

@@ -13,9 +13,10 @@ from programs.commands.arguments import given
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_flavor, find_image, find_server
 from programs.commands.servers import serial_terminal
+from programs.commands.servers.failures import last_failure
 from programs.commands.servers.server import HOST
 from programs.display.progress import Show, counts_text
-from programs.http_client import ApiClient, Document
+from programs.http_client import Document
 
 LOG = logging.getLogger(__name__)
 
@@ -299,18 +300,3 @@ class ShowConsole(ApiCommand):
         self.application.stderr.write("Connected; Ctrl-] ends it, Enter shows a prompt.\n")
         serial_terminal.attach(url)
         return 0
-
-
-def last_failure(api: ApiClient, server_id: str) -> str | None:
-    """Return the last action of a server and why it failed; None if it did not fail.
-
-    Administrators get the details, others the user-visible message.
-    """
-    actions = api.get("servers", server_id, "os-instance-actions")["instanceActions"]
-    if not actions or not actions[0]["message"]:
-        return None
-    faults = api.get("armillary", "servers", server_id, "explain")["explanation"]["faults"]
-    reason = actions[0]["message"]
-    if faults:
-        reason = faults[-1].get("details") or faults[-1]["message"]
-    return printable(f"{actions[0]['action']}: {reason}")

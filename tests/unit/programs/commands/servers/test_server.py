@@ -239,6 +239,30 @@ def test_a_server_is_shown_by_name(armillary: Armillary, a_server: MakeServer) -
     assert shown["ram_mb"] == 512
 
 
+@pytest.mark.usefixtures("poll_soon")
+@pytest.mark.parametrize("token", ["admin:admin", "u1:p1"])
+def test_a_server_is_shown_with_the_failure_of_its_last_action(
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer, token: str
+) -> None:
+    """The API tells a fault of servers in ERROR only; users get no details. Success ends it."""
+    server = a_server("web", project_id="p1")
+
+    def shown() -> str | None:
+        found: str | None = armillary("server", "show", "web", "-f", "json", token=token).json[
+            "last_failure"
+        ]
+        return found
+
+    assert shown() is None
+    conductor.failures[server.uuid] = "host7: its disk is missing"
+    armillary("server", "stop", "web", "--wait")
+    is_admin = token.startswith("admin")
+    assert shown() == f"stop: {'host7: its disk is missing' if is_admin else 'It failed.'}"
+    conductor.failures.clear()
+    armillary("server", "stop", "web", "--wait")
+    assert shown() is None
+
+
 def test_an_ambiguous_name_is_not_guessed(armillary: Armillary, a_server: MakeServer) -> None:
     """The ids are named, so that one can be taken."""
     servers = [a_server("web"), a_server("web")]
