@@ -61,6 +61,10 @@ class GuestLost(OperationFailed):
     """The guest of the operation is not on its host: repeating the operation cannot help."""
 
 
+class GuestKept(OperationFailed):
+    """The operation failed before it changed anything of the guest."""
+
+
 class LiveMigrationAborted(Conflict):
     """A live migration was aborted on request; the guest still runs on the source."""
 

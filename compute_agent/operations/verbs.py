@@ -1,5 +1,6 @@
 """Operation steps that an agent executes: one function per verb, and their table."""
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable
@@ -102,11 +103,31 @@ def _in_place(step: Step, guest: GuestInfo) -> Outcome:
 
 
 def rebuild(step: Step) -> Outcome:
-    """Destroy the guest and build it again from the command's image."""
-    if not step.write(Change(state=State.ENDED, instance=step.instance)):
-        return Outcome()
-    step.driver.destroy(step.uuid)
-    return Outcome.of(_spawn(step))
+    """Destroy the guest and build it again from the command's image.
+
+    Raises GuestKept if the image cannot be had: then the guest is as before.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(step.driver.ready_to_rebuild(step.instance))
+        except exception.ArmillaryError as error:
+            raise _not_rebuilt(step, error) from error
+        if not step.write(Change(state=State.ENDED, instance=step.instance)):
+            return Outcome()
+        step.driver.destroy(step.uuid)
+        return Outcome.of(_spawn(step))
+
+
+def _not_rebuilt(step: Step, error: exception.ArmillaryError) -> exception.ArmillaryError:
+    """Return the error of a rebuild that has destroyed nothing, unless an earlier try has."""
+    if not _has_guest(step):
+        return error
+    failure = step.fail(f"{error.kwargs.get('reason', error.message)}; the guest was not changed")
+    return exception.GuestKept(**failure.kwargs)
+
+
+def _has_guest(step: Step) -> bool:
+    return any(guest.instance_uuid == step.uuid for guest in step.driver.list_guests())
 
 
 def resize(step: Step) -> Outcome:
@@ -236,7 +257,7 @@ def keep(step: Step) -> Outcome:
     try:
         return _keep(step)
     except exception.OperationFailed as error:
-        if any(guest.instance_uuid == step.uuid for guest in step.driver.list_guests()):
+        if _has_guest(step):
             raise
         raise exception.GuestLost(**error.kwargs) from error
 

@@ -1,6 +1,7 @@
 """Interface of compute drivers: one driver object per host of an agent."""
 
 import abc
+import contextlib
 import dataclasses
 import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -198,6 +199,13 @@ class ComputeDriver(abc.ABC):
         host's again.
         """
         return self.spawn(instance, place)
+
+    def ready_to_rebuild(self, instance: Instance) -> contextlib.AbstractContextManager[None]:
+        """Have and check what ``spawn`` needs to replace a guest, as long as the context lasts.
+
+        The guest is left alone. Entering it raises BuildFailed, BuildAborted.
+        """
+        return contextlib.nullcontext()
 
     @abc.abstractmethod
     def destroy(self, instance_uuid: str) -> None:

@@ -21,12 +21,13 @@ from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.work_queue import WorkQueue
 from objects.instances.instance_command import InstanceCommand, Verb
-from objects.instances.instance_fault import FAILED, GUEST_LOST, InstanceFault
+from objects.instances.instance_fault import FAILED, GUEST_KEPT, GUEST_LOST, InstanceFault
 
 LOG = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 2.0
 """Interval of live migration progress messages to the conductor."""
+_FAULT_CODES = ((exception.GuestLost, GUEST_LOST), (exception.GuestKept, GUEST_KEPT))
 EARLY_SIGNALS_MAX = 1000
 """Maximum number of signals to remember whose commands have not arrived."""
 
@@ -262,7 +263,7 @@ class CommandExecution:
         return InstanceFault.from_values(
             instance_uuid=command.instance.uuid,
             host=command.host,
-            code=GUEST_LOST if isinstance(error, exception.GuestLost) else FAILED,
+            code=next((code for kind, code in _FAULT_CODES if isinstance(error, kind)), FAILED),
             message=_sentence_for_user(command, reason),
             details=f"{type(error).__name__}: {error}",
             created_at=timeutils.utcnow(with_timezone=True),

@@ -10,6 +10,8 @@ NUMBER_USED = 409
 """Code of a fault of a command's number: the host has seen this one, or later ones, already."""
 GUEST_LOST = 410
 """Code of a fault that does not pass: the guest is no longer on its host."""
+GUEST_KEPT = 412
+"""Code of a fault of an operation that would replace the guest, and has left it as it was."""
 UNASKED = 503
 """Code of a fault of a guest that is paused, or has crashed, without a request."""
 

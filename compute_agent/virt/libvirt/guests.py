@@ -18,6 +18,7 @@ from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import ownership
+from compute_agent.virt.libvirt.capabilities import GuestKind
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks import (
     config_disks,
@@ -28,7 +29,7 @@ from compute_agent.virt.libvirt.disks import (
 )
 from compute_agent.virt.libvirt.disks.disk_room import DiskRoom
 from compute_agent.virt.libvirt.disks.file_storage import FileStorage
-from compute_agent.virt.libvirt.disks.images import BadImage
+from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.disks.storage import GIB, DiskStorage, Role
@@ -41,6 +42,7 @@ from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, DiskSizes, GuestRecord
+from objects.images import guest_properties
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
@@ -88,9 +90,9 @@ class Guests:
         self.storage = storage
         self.disk_room = DiskRoom()
         self._local = storage if storage.is_in_directory else FileStorage()
+        self._local.copy_seconds = storage.copy_seconds
         self._sleep = sleep
         self._clock = clock
-        self._local.copy_seconds = storage.copy_seconds
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
         self.image_directory = Path(conf.libvirt.images_path)
         self.image_cache = ImageCache(
@@ -256,9 +258,7 @@ class Guests:
     ) -> GuestSpec:
         """Return the inputs of a guest's definition. Raises DiskError, BadImage."""
         files = self.files(instance.uuid)
-        kind = self.facts.kind_for(instance.image)
-        if kind is None:
-            raise DiskError("this host does not support the image's architecture")
+        kind = self._kind(instance)
         disks: tuple[GuestDisk, ...] = files.disks(instance.flavor)
         return GuestSpec(
             uuid=instance.uuid,
@@ -340,13 +340,47 @@ class Guests:
         self.start(domain)
         return domain
 
-    def _make_files(self, instance: Instance) -> None:
+    @contextlib.contextmanager
+    def checked_image(self, instance: Instance) -> Iterator[ImageFile]:
+        """Have the image of a new guest on this host, and room for its disk.
+
+        A present guest is left alone. Raises BadImage, DiskError, Unavailable, OSError.
+        """
         guest_hardware.check(instance)
-        files = self.files(instance.uuid)
         with self.held_image(instance.image, instance.uuid):
             image = images.file_of(instance.image, self.image_directory)
             image_formats.check(image)
             images.check_size(image, instance.flavor)
+            files = self.files(instance.uuid)
+            new_bytes = files.storage.new_root_bytes(files.directory, image)
+            self.disk_room.check([(files.directory, new_bytes)])
+            yield image
+
+    def check_host(self, instance: Instance) -> None:
+        """Raise BadImage or DiskError unless this host has what a new guest asks for.
+
+        For new servers, placement and libvirt tell that; a rebuild would have lost its guest then.
+        """
+        disk_bus(instance)
+        kind = self._kind(instance)
+        machine = self.facts.machine_for(kind, instance.image)
+        if machine is not None and kind.machines and machine not in kind.machines:
+            raise DiskError(f"this host does not have the machine type {machine}")
+        wanted = set(guest_properties.traits(instance.flavor, instance.image))
+        if missing := sorted(wanted - self.facts.traits()):
+            raise DiskError(f"the image needs {', '.join(missing)}, which this host does not have")
+        if config_disks.is_wanted(instance, self._conf):
+            config_disks.need_program()
+
+    def _kind(self, instance: Instance) -> GuestKind:
+        kind = self.facts.kind_for(instance.image)
+        if kind is None:
+            raise DiskError("this host does not support the image's architecture")
+        return kind
+
+    def _make_files(self, instance: Instance) -> None:
+        files = self.files(instance.uuid)
+        with self.checked_image(instance) as image:
             files.make()
             note = files.read_note()
             if not note.is_of(self.host):

@@ -96,6 +96,19 @@ class LibvirtOperations(ComputeDriver):
         with self._building(instance.uuid):
             return self._info(self._guests.recover(instance, place, former_host))
 
+    @contextlib.contextmanager
+    def ready_to_rebuild(self, instance: Instance) -> Iterator[None]:
+        self._check_host(instance)
+        with contextlib.ExitStack() as stack:
+            with self._checking(instance.uuid):
+                stack.enter_context(self._guests.checked_image(instance))
+            yield
+
+    @repeated
+    def _check_host(self, instance: Instance) -> None:
+        with self._checking(instance.uuid):
+            self._guests.check_host(instance)
+
     @repeated
     def destroy(self, instance_uuid: str) -> None:
         with self._operating(instance_uuid, "Deletion"):
@@ -405,13 +418,21 @@ class LibvirtOperations(ComputeDriver):
     @contextlib.contextmanager
     def _building(self, uuid: str) -> Iterator[None]:
         """Undo a build that fails. Raises BuildAborted, BuildFailed, BuildNotUndone."""
+        with self._checking(uuid):
+            try:
+                yield
+            except (self._library.libvirtError, *_FAILURES) as error:
+                self._undo_build(uuid, error)
+                raise
+
+    @contextlib.contextmanager
+    def _checking(self, uuid: str) -> Iterator[None]:
+        """Convert errors to BuildAborted and BuildFailed."""
         try:
             yield
         except (BadImage, UnsafeImage) as error:
-            self._undo_build(uuid, error)
             raise exception.BuildAborted(instance_uuid=uuid, reason=str(error)) from error
         except (self._library.libvirtError, *_FAILURES) as error:
-            self._undo_build(uuid, error)
             raise exception.BuildFailed(
                 instance_uuid=uuid, host=self.host, reason=self._explained(error)
             ) from error

@@ -6,12 +6,13 @@ policy: never, on-failure or always. Each workload has a directory, which is its
 directory, and a small supervisor process that outlives the agent (``process_shim``).
 """
 
+import contextlib
 import dataclasses
 import logging
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -191,6 +192,15 @@ class ProcessDriver(ProcessOperations):
                 raise self._undone(guest, error) from error
             return info(guest)
 
+    @contextlib.contextmanager
+    def ready_to_rebuild(self, instance: Instance) -> Iterator[None]:
+        Command.of(instance)
+        try:
+            self._image_files(instance)
+        except OSError as error:
+            raise self._build_failed(instance, error) from error
+        yield
+
     def destroy(self, instance_uuid: str) -> None:
         guest = self._workloads.get(instance_uuid)
         if guest.exists:
@@ -213,11 +223,12 @@ class ProcessDriver(ProcessOperations):
         try:
             self._workloads.prepare(guest, instance, place, command, self._image_files(instance))
         except OSError as error:
-            raise exception.BuildFailed(
-                instance_uuid=instance.uuid, host=self.host,
-                reason=f"starting it failed: {os.strerror(error.errno or 0)}",
-            ) from error  # fmt: skip
+            raise self._build_failed(instance, error) from error
         return self._workloads.start(guest)
+
+    def _build_failed(self, instance: Instance, error: OSError) -> exception.BuildFailed:
+        reason = f"starting it failed: {os.strerror(error.errno or 0)}"
+        return exception.BuildFailed(instance_uuid=instance.uuid, host=self.host, reason=reason)
 
     def _image_files(self, instance: Instance) -> Sequence[File]:
         """Return the files of an image that was made of a workload. Raises BuildAborted, OSError.

@@ -19,8 +19,10 @@ from conductor.common.cell_db import instance_changes, models
 from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild, Rescue
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import CommandAnswer, Verb
+from objects.instances.instance_fault import GUEST_KEPT
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.power_states import STATES_BY_POWER
+from objects.instances.server_changes import ServerChanges
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
@@ -42,6 +44,15 @@ def set_state_by_power(rows: Rows) -> None:
 
 def restore_state(rows: Rows) -> None:
     rows.instance.vm_state = FlowState.of(rows.operation).was
+
+
+def restore_unless_ended(rows: Rows) -> None:
+    """Restore the state of an instance whose guest went on meanwhile, and may have ended."""
+    was_on = FlowState.of(rows.operation).was == "active"
+    if was_on and rows.instance.power_state in ("shutdown", "crashed"):
+        rows.instance.vm_state = "stopped"
+    else:
+        restore_state(rows)
 
 
 def _take_reboot(rows: Rows, arguments: CellOperation) -> None:
@@ -144,8 +155,12 @@ def _take_changes(rows: Rows, arguments: CellOperation) -> None:
     """Give the instance its new image, name, metadata and settings."""
     instance = rows.instance
     state = Rebuild.of(rows.operation)
+    changes = arguments.changes or ServerChanges()
+    former = dataclasses.asdict(instance_changes.undoing(instance, changes))
     is_on = instance.power_state == RUNNING or state.was == "error"
-    dataclasses.replace(state, is_on=is_on).store(rows.operation)
+    dataclasses.replace(state, is_on=is_on, former_image=instance.image, former=former).store(
+        rows.operation
+    )
     if arguments.image is not None:
         instance.image = StoredObject.of(arguments.image)
     if arguments.changes is not None:
@@ -161,9 +176,15 @@ def _rebuilt(rows: Rows) -> None:
     instance_changes.forget_password(rows.instance)
 
 
-def _lose_guest(rows: Rows) -> None:
-    """Record that the old guest is gone and there is no new one."""
+def _not_rebuilt(rows: Rows) -> None:
+    """Record that there is no new guest, and whether the old one is gone."""
     instance_changes.forget_password(rows.instance)
+    state = Rebuild.of(rows.operation)
+    if state.last_fault is not None and state.last_fault.code == GUEST_KEPT:
+        rows.instance.image = state.former_image
+        instance_changes.apply(rows.instance, ServerChanges(**(state.former or {})), now=rows.now)
+        restore_unless_ended(rows)
+        return
     rows.instance.vm_state = "error"
     rows.instance.power_state = None
 
@@ -181,5 +202,5 @@ REBUILD = Flow(
     },
     begin=_take_changes,
     end=_rebuilt,
-    undo=_lose_guest,
+    undo=_not_rebuilt,
 )  # fmt: skip

@@ -13,10 +13,10 @@ from conductor.cell_conductor.operations.flow import (
     OwnWork,
     Side,
 )
-from conductor.cell_conductor.operations.power import restore_state
+from conductor.cell_conductor.operations.power import restore_unless_ended
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
-from conductor.common.cell_db.flow_states import FlowState, Snapshot
+from conductor.common.cell_db.flow_states import Snapshot
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import StoredImage
@@ -93,15 +93,6 @@ def _discard(work: OwnWork) -> str:
     return UNDONE
 
 
-def _restore(rows: Rows) -> None:
-    """Leave the state as it is, which the guest's end may have changed meanwhile."""
-    was_on = FlowState.of(rows.operation).was == "active"
-    if was_on and rows.instance.power_state in ("shutdown", "crashed"):
-        rows.instance.vm_state = "stopped"
-    else:
-        restore_state(rows)
-
-
 def _flow(operation: str, task_state: str) -> Flow:
     return Flow(
         operation,
@@ -114,8 +105,8 @@ def _flow(operation: str, task_state: str) -> Flow:
             DISCARD: OwnStage(_discard, leads_to=(UNDONE,)),
         },
         begin=_take_image,
-        end=_restore,
-        undo=_restore,
+        end=restore_unless_ended,
+        undo=restore_unless_ended,
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ class End:
     cell_uuid: str | None = None
 
 
-_OBJECTS = frozenset({"fault", "flavor", "image", "new_flavor", "request_spec"})
+_OBJECTS = frozenset({"fault", "flavor", "former_image", "image", "new_flavor", "request_spec"})
 """Fields with a versioned object; ``selections`` has a list of them."""
 
 
@@ -112,9 +112,15 @@ class Reboot(FlowState):
 
 @dataclasses.dataclass(frozen=True)
 class Rebuild(FlowState):
-    """State of a rebuild; ``is_on``: whether the new guest is to run."""
+    """State of a rebuild; ``is_on``: whether the new guest is to run.
+
+    ``former_image`` and ``former`` (``ServerChanges``) are what the instance gets back if its guest
+    could not be replaced.
+    """
 
     is_on: bool = False
+    former_image: StoredObject[ImageMeta] | None = None
+    former: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,19 @@ def apply(row: models.Instance, changes: ServerChanges, *, now: datetime) -> Non
     row.updated_at = now
 
 
+def undoing(row: models.Instance, changes: ServerChanges) -> ServerChanges:
+    """Return the changes that undo others, which are about to be made; those of tags stay."""
+    settings = ServerSettings.from_values() if row.settings is None else row.settings.load()
+    is_metadata_changed = bool(changes.metadata or changes.replaces_metadata)
+    return ServerChanges(
+        name=None if changes.name is None else row.name,
+        metadata=dict(row.metadata_) if is_metadata_changed else {},
+        replaces_metadata=is_metadata_changed,
+        settings={name: getattr(settings, name) for name in changes.settings},
+        files=None if changes.files is None else settings.files,
+    )
+
+
 def new_settings(present: ServerSettings | None, changes: ServerChanges) -> ServerSettings:
     """Return settings with their changes. Raises Invalid for too many tags."""
     settings = present or ServerSettings.from_values()

@@ -87,10 +87,14 @@ _AS_NOBODY = (
 
 
 class LibvirtSystem(Api):
-    """The API, and what the daemons say themselves of the guests that they have."""
+    """The API, and what the daemons say themselves of the guests that they have.
 
-    def __init__(self, url: str, daemons: Daemons, cell_url: str) -> None:
+    ``store`` is the directory of the image service.
+    """
+
+    def __init__(self, url: str, daemons: Daemons, cell_url: str, store: Path) -> None:
         super().__init__(url, requests.Session())
+        self.store = store
         self._daemons = daemons
         self.agents = {name: _agent(name, daemons, cell_url) for name in NAMES}
         self._opened: dict[str, Any] = {}
@@ -196,7 +200,7 @@ def libvirt_system(folder: Path, daemons: Daemons) -> Iterator[LibvirtSystem]:
         plane = _control_plane(folder, top_url, cell_url, _proxy_url(proxy))
         lent.callback(plane.kill)
         plane.start()
-        system = LibvirtSystem(_address(plane), daemons, cell_url)
+        system = LibvirtSystem(_address(plane), daemons, cell_url, folder / "images")
         lent.callback(system.close)
         system.start(*NAMES)
         yield system

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from websockets.sync.client import connect
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import expected_allocations
-from tests.fixtures.libvirt.libvirt_hosts import BOOT_SECTOR
+from tests.fixtures.libvirt.libvirt_hosts import BOOT_SECTOR, need_program
 from tests.integration.libvirt.libvirt_daemons import IMAGE_BYTES
 from tests.integration.libvirt.libvirt_system import (
     HOST,
@@ -73,6 +75,56 @@ def test_a_server_goes_through_all_that_can_be_done_to_it(
     assert system.allocations() == expected_allocations(system)
 
 
+def a_large_disk(tmp_path: Path) -> bytes:
+    """Return a small file of the format qcow2, with a disk of 2 GiB."""
+    path = tmp_path / "large.qcow2"
+    made = [need_program("qemu-img"), "create", "-q", "-f", "qcow2", str(path), "2G"]
+    subprocess.run(made, check=True)
+    return path.read_bytes()
+
+
+def wait_until_it_goes_on(system: LibvirtSystem, uuid: str) -> None:
+    before = len(system.console(uuid))
+    wait_for(lambda: len(system.console(uuid)) > before, "it goes on", SECONDS_MAX)
+
+
+def test_a_rebuild_whose_image_cannot_be_had_leaves_the_guest_as_it_was(
+    system: LibvirtSystem, request_for: dict[str, Any], tmp_path: Path
+) -> None:
+    """It runs on, and its record says what it runs; the event says why. A good image is booted."""
+    disk = system.create_flavor("with a disk", vcpus=1, ram=64, disk=1)
+    (uuid,) = system.create_servers(**request_for | {"flavor": disk}, availability_zone="nova:a")
+    before = system.settled([uuid])[uuid]
+    assert before["status"] == "ACTIVE", system.logs()
+    wait_for_boots(system, uuid, 1)
+    altered = system.upload_image("altered", BOOT_SECTOR.ljust(IMAGE_BYTES, b"y"))
+    (system.store / altered).write_bytes(BOOT_SECTOR.ljust(IMAGE_BYTES, b"z"))
+    lost = system.upload_image("lost", BOOT_SECTOR.ljust(IMAGE_BYTES, b"u"))
+    (system.store / lost).unlink()
+    large = system.upload_image("large", a_large_disk(tmp_path), disk_format="qcow2")
+    wrong = system.upload_image("wrong", BOOT_SECTOR.ljust(IMAGE_BYTES), disk_format="qcow2")
+    reasons = {
+        altered: "has another SHA-512 digest",
+        lost: lost,
+        large: "2147483648 bytes, but the flavor's root disk only 1 GiB",
+        wrong: "disk format is qcow2, but its data is",
+    }
+    for image, reason in reasons.items():
+        server = do(system, uuid, "rebuild", {"imageRef": image, "name": "new"})
+        (event,) = system.why(uuid)
+        assert event["result"] == "Error", system.logs()
+        assert reason in event["details"]
+        assert "the guest was not changed" in event["details"]
+        for name in ("status", "name", "image", "OS-EXT-STS:power_state"):
+            assert server[name] == before[name], (image, name, event, system.logs())
+        wait_until_it_goes_on(system, uuid)
+    good = system.upload_image("good", BOOT_SECTOR.ljust(IMAGE_BYTES, b"w"))
+    server = do(system, uuid, "rebuild", {"imageRef": good, "name": "new"})
+    found = (server["status"], server["name"], server["image"]["id"])
+    assert found == ("ACTIVE", "new", good), (system.why(uuid), system.logs())
+    wait_for_boots(system, uuid, 1)  # in a new log
+
+
 def test_a_guest_arrives_though_its_agent_is_killed_on_the_way(
     system: LibvirtSystem, request_for: dict[str, Any]
 ) -> None:
@@ -91,6 +143,8 @@ def test_a_guest_arrives_though_its_agent_is_killed_on_the_way(
     wait_for(lambda: len(system.console(uuid)) > before, "it runs on", SECONDS_MAX)
     (move,) = system.get(f"/servers/{uuid}/migrations")["migrations"]
     assert (move["migration_type"], move["status"]) == ("live-migration", "completed")
+    with connect(system.serial_console(uuid)) as user:  # of the agent that has the guest now
+        assert user.recv(SECONDS_MAX)
 
 
 def test_a_user_sees_what_a_guest_writes_by_a_link_that_can_be_used_once(

@@ -24,6 +24,16 @@ def program() -> str | None:
     return next((path for path in found if path is not None), None)
 
 
+def need_program() -> str:
+    """Return the path of the program. Raises DiskError if there is none."""
+    found = program()
+    if found is None:
+        raise DiskError(
+            f"the server needs a config drive, and this host has none of {', '.join(PROGRAMS)}"
+        )
+    return found
+
+
 def is_wanted(instance: Instance, conf: cfg.ConfigOpts) -> bool:
     """Return whether a guest gets a config drive: it is told something, or all guests get one."""
     return config_drive.is_wanted(instance) or bool(conf.libvirt.force_config_drive)
@@ -47,11 +57,7 @@ def content(directory: Path, instance: Instance, conf: cfg.ConfigOpts) -> bytes:
 
 def _file_system(root: Path, label: str) -> bytes:
     """Return the bytes of a file system with the files below a directory."""
-    found = program()
-    if found is None:
-        raise DiskError(
-            f"the server needs a config drive, and this host has none of {', '.join(PROGRAMS)}"
-        )
+    found = need_program()
     command = [found, "-quiet", "-J", "-r", "-l", "-V", label, "-o", "-", str(root)]
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments, no shell

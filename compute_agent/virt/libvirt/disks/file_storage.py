@@ -45,6 +45,14 @@ class FileStorage(CopiedStorage):
                 return GuestDisk(str(path), disk_format, cache=self._cache)
         return None
 
+    def new_root_bytes(self, directory: Path, image: ImageFile) -> int:
+        """Return what a copy takes beyond the disk that it replaces; an overlay takes nothing."""
+        if self._root_format == QCOW2 and not image.is_temporary:
+            return 0
+        found = self.find(directory, Role.ROOT)
+        former = 0 if found is None else disk_room.used_bytes(Path(found.path))
+        return max(0, disk_room.used_bytes(image.path) - former)
+
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         disk_format = self._root_format if role is Role.ROOT else RAW
         path = _path(directory, role, disk_format)

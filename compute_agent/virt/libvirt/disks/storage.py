@@ -64,6 +64,10 @@ class DiskStorage(abc.ABC):
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         """Make a root or rescue disk of ``size`` bytes from an image; it replaces the former."""
 
+    def new_root_bytes(self, directory: Path, image: ImageFile) -> int:
+        """Return how many bytes more a new root disk of an image takes at once on the host."""
+        return 0
+
     @abc.abstractmethod
     def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
         """Make a raw disk of zeros that ``fill`` then writes to; an existing one is replaced."""

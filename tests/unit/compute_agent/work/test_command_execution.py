@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.virt.driver import GuestInfo, LiveWatch
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand, Verb
-from objects.instances.instance_fault import GUEST_LOST, NUMBER_USED
+from objects.instances.instance_fault import FAILED, GUEST_KEPT, GUEST_LOST, NUMBER_USED
 from objects.request_spec import RequestSpec
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build
@@ -272,6 +273,32 @@ def test_a_guest_that_is_gone_cannot_be_kept_and_the_fault_says_so(
     ((_answer, details),) = answers(agent)[1]
     assert details.startswith("GuestLost")
     assert [fault.code for fault in agent.conductor.faults] == [GUEST_LOST]
+
+
+@pytest.mark.parametrize(
+    ("is_here", "code"), [(True, GUEST_KEPT), (False, FAILED)], ids=["here", "destroyed before"]
+)
+def test_a_guest_whose_new_image_cannot_be_had_is_kept(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, *, is_here: bool, code: int
+) -> None:
+    """If an earlier try has destroyed it, the conductor is told nothing else."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+
+    def refuse(instance: Instance) -> contextlib.AbstractContextManager[None]:
+        raise exception.BuildAborted(instance_uuid=instance.uuid, reason="the image is gone")
+
+    monkeypatch.setattr(driver, "ready_to_rebuild", refuse)
+    if not is_here:
+        driver.destroy(instance.uuid)
+    tell(agent, command(instance, spec, Told(Verb.REBUILD, HERE, ON), 1))
+    agent.settle()
+    ((_answer, details),) = answers(agent)[1]
+    assert "the image is gone" in details
+    assert [fault.code for fault in agent.conductor.faults] == [code]
+    assert ("the guest was not changed" in agent.conductor.faults[0].message) is is_here
+    assert agent.guests() == ({(HERE, instance.uuid)} if is_here else set())
+    assert state(agent) == {HERE: "running"}
 
 
 @pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"verb": "paint"}], ids=["host", "verb"])

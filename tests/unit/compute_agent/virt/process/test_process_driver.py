@@ -22,7 +22,9 @@ from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.machine import machine_pci
 from compute_agent.virt.process import cgroups, process_shim
 from compute_agent.virt.process.process_driver import ProcessDriver
+from objects.images.image_record import INSTANCE_UUID
 from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_cpus
+from tests import builders
 from tests.fixtures.agent import AGENT
 from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
@@ -130,6 +132,30 @@ def test_a_file_that_is_not_a_program_is_aborted(processes: Processes, tmp_path:
     path.chmod(0o755)
     with pytest.raises(ABORTED, match="Exec format error"):
         processes.driver.spawn(processes.instance(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"process_command": ""}, "no property process_command"),
+        ({INSTANCE_UUID: builders.a_uuid()}, "this host does not have the data of image"),
+    ],
+    ids=["command", "data"],
+)
+def test_what_a_rebuild_needs_is_looked_for_before_the_workload_ends(
+    processes: Processes, changes: dict[str, str], reason: str
+) -> None:
+    """What cannot be had is said, and the workload runs on."""
+    instance = processes.spawn("sleep 300")
+    pids = processes.pids(instance)
+    with processes.driver.ready_to_rebuild(instance):
+        pass
+    assert instance.image is not None
+    properties = {**instance.image.properties, **changes}
+    wanted = instance.with_values(image=builders.an_image(properties=properties))
+    with pytest.raises((ABORTED, FAILED), match=reason), processes.driver.ready_to_rebuild(wanted):
+        pass
+    assert processes.pids(instance) == pids
 
 
 def test_a_process_that_ends_at_once_has_failed(processes: Processes) -> None:

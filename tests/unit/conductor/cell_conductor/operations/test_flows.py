@@ -29,7 +29,7 @@ UNCLAIMED = {("evacuate", "fence_source"), ("evacuate", "add_claim")}
 ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 ALIKE = {
     "backup", "backup-fails", "pause-fails", "reboot-paused", "snapshot-paused", "stop-fails",
-    "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
+    "start-fails", "rebuild-fails", "rebuild-kept", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-paused", "live-paused-fails", "live-next-host", "live-no-describe", "evacuate-no-spawn",
     "evacuate-no-room", "evacuate-off", "shelve-fails", "offload-fails", "unshelve-here-fails",
