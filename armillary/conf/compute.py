@@ -146,7 +146,7 @@ without dedicated CPUs run on these only.
             help="""
 CPUs of this machine that are dedicated to one vCPU each (resource class PCPU), such as ``4-15,^8``,
 for flavors with ``hw:cpu_policy=dedicated`` or ``mixed``. Must not overlap with ``cpu_shared_set``.
-For the driver ``process``.
+For the drivers ``process`` and ``libvirt``.
 """,
         ),
         cfg.StrOpt(

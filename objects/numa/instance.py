@@ -9,7 +9,8 @@ from armillary import exception
 SHARED, DEDICATED, MIXED = CPU_POLICIES = ("shared", "dedicated", "mixed")
 PREFER, ISOLATE, REQUIRE = THREAD_POLICIES = ("prefer", "isolate", "require")
 ISOLATE_EMULATOR = "isolate"
-EMULATOR_POLICIES = ("share", ISOLATE_EMULATOR)
+SHARE_EMULATOR = "share"
+EMULATOR_POLICIES = (SHARE_EMULATOR, ISOLATE_EMULATOR)
 SMALL, LARGE, ANY = PAGE_WORDS = ("small", "large", "any")
 
 
@@ -84,6 +85,11 @@ class InstanceTopology:
     def isolates_emulator(self) -> bool:
         """Whether the emulator's threads have a dedicated CPU."""
         return self.emulator_threads_policy == ISOLATE_EMULATOR
+
+    @property
+    def shares_emulator(self) -> bool:
+        """Whether the emulator's threads keep off the instance's dedicated CPUs."""
+        return self.emulator_threads_policy == SHARE_EMULATOR
 
     @property
     def host_cells(self) -> frozenset[int]:

@@ -37,6 +37,8 @@ class Pins:
             vcpus |= {vcpu: frozenset({cpu}) for vcpu, cpu in cell.pinning.items()}
             emulator |= cell.emulator_cpus
         everywhere = frozenset[int]().union(*vcpus.values())
+        if topology.shares_emulator and split.is_configured and split.shared:
+            everywhere = split.shared
         return cls(
             vcpus=vcpus,
             emulator=frozenset(emulator) or everywhere,

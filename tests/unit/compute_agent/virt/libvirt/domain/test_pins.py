@@ -5,6 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import pytest
+
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -52,6 +54,18 @@ def test_an_emulator_without_a_cpu_of_its_own_runs_where_the_guest_does() -> Non
     cell = InstanceCell(0, pinned_vcpus=frozenset({0, 1}), host_cell=0, pinning={0: 2, 1: 3})
     place = InstancePlacement(InstanceTopology((cell,)))
     assert Pins.of(place, CELLS, SPLIT).emulator == frozenset({2, 3})
+
+
+@pytest.mark.parametrize(
+    ("split", "cpus"), [(SPLIT, {0, 1, 4, 5}), (ALL_SHARED, {2, 3})], ids=["set", "no set"]
+)
+def test_a_shared_emulator_runs_on_the_shared_cpus(split: CpuSplit, cpus: set[int]) -> None:
+    """Without such a set, where the guest does."""
+    cell = InstanceCell(0, pinned_vcpus=frozenset({0, 1}), host_cell=0, pinning={0: 2, 1: 3})
+    topology = InstanceTopology((cell,), cpu_policy="dedicated", emulator_threads_policy="share")
+    pins = Pins.of(InstancePlacement(topology), CELLS, split)
+    assert pins.emulator == cpus
+    assert pins.vcpus == {0: frozenset({2}), 1: frozenset({3})}
 
 
 def test_who_has_no_place_keeps_off_dedicated_cpus() -> None:
