@@ -17,12 +17,19 @@ LABEL = "config-2"
 """Label of a file system with these files, by which programs find it."""
 SEED_BYTES = 512
 
+_PROPERTY = "img_config_drive"
 _LATEST = "openstack/latest"
 _CONTENT = "openstack/content"
 
 
 def is_wanted(instance: Instance) -> bool:
-    """Return whether a guest has to be given a config drive: something is for it."""
+    """Return whether a guest needs a config drive: it is told something, or its image needs one.
+
+    That may be the image of a rebuild, which the user's settings do not know.
+    """
+    image = instance.image
+    if image is not None and image.properties.get(_PROPERTY) == "mandatory":
+        return True
     return instance.settings is not None and instance.settings.is_for_guest
 
 

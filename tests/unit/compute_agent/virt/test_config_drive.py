@@ -6,6 +6,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from compute_agent.virt import config_drive, nocloud
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
@@ -68,3 +70,12 @@ def test_nocloud_s_layout_always_has_all_files() -> None:
     made = nocloud.contents(an_instance())
     assert made["user-data"] == b""
     assert set(made) == {"meta-data", "user-data", "vendor-data", "network-config"}
+
+
+@pytest.mark.parametrize("demand", ["mandatory", "optional", None])
+def test_an_image_may_need_a_config_drive(demand: str | None) -> None:
+    """Also that of a rebuild, which the settings of the server do not know."""
+    properties = {} if demand is None else {"img_config_drive": demand}
+    instance = builders.an_instance(image=builders.an_image(properties=properties))
+    assert config_drive.is_wanted(instance) is (demand == "mandatory")
+    assert config_drive.is_wanted(an_instance(user_data=encoded("#!/bin/sh")))
