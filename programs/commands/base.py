@@ -27,7 +27,10 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Iterable[Any]]
 """Field names and values of one object."""
 Columns = Mapping[str, str | Callable[[Document], Any]]
-"""Title of a column or field -> key in the item that the API returns, or function of the item."""
+"""Title of a column or field -> key in the item that the API returns, or function of the item.
+
+A key may be missing: some are for administrators, and of a server in a silent cell few are known.
+"""
 
 NOT_SHOWN = "its items are not shown"
 
@@ -54,7 +57,7 @@ def record(columns: Columns, item: Document) -> Record:
 
 def _values(columns: Columns, item: Document) -> tuple[Any, ...]:
     return cells(
-        item[source] if isinstance(source, str) else source(item) for source in columns.values()
+        item.get(source) if isinstance(source, str) else source(item) for source in columns.values()
     )
 
 

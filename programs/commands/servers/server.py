@@ -29,15 +29,15 @@ def fault(server: Document) -> str:
 
 
 def _power_state(server: Document) -> str | None:
-    return POWER_STATES.get(server["OS-EXT-STS:power_state"])
+    return POWER_STATES.get(server.get("OS-EXT-STS:power_state", 0))
 
 
 def _image_id(server: Document) -> str | None:
-    return server["image"]["id"] if server["image"] else None
+    return server["image"]["id"] if server.get("image") else None
 
 
 def _flavor(field: str) -> Callable[[Document], Any]:
-    return lambda server: (server["flavor"] or {}).get(field)
+    return lambda server: (server.get("flavor") or {}).get(field)
 
 
 _flavor_name = _flavor("original_name")
