@@ -40,13 +40,16 @@ class Records(Protocol):
         """
 
     def keep(self, key: str, answer: str) -> None:
-        """Store the answer to a request, which every repeat gets from now on."""
+        """Store the first answer to a request, which every repeat gets from now on."""
 
     def abandon(self, key: str) -> None:
         """Have the next repeat handled again: whether the request was carried out is unknown."""
 
     def forget(self, key: str) -> None:
-        """Delete the record of a request that was refused: a repeat is refused again."""
+        """Delete the record of a request that was refused: a repeat is refused again.
+
+        One that was begun again is abandoned: it may be refused because of what its first time did.
+        """
 
 
 def digest(*parts: Any) -> str:

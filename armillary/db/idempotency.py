@@ -37,7 +37,8 @@ _REQUEST_ID_LENGTH = 255
 class IdempotencyRecordMixin:
     """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet.
 
-    ``owner`` is a digest of the project whose request it is; empty for those of services.
+    ``tries`` counts how often it was begun. ``owner`` is a digest of the project whose request it
+    is; empty for those of services.
     """
 
     __tablename__ = TABLE
@@ -46,6 +47,7 @@ class IdempotencyRecordMixin:
     fingerprint: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH))
     request_id: Mapped[str] = mapped_column(sa.String(_REQUEST_ID_LENGTH))
     begun_at: Mapped[float] = mapped_column(sa.Double, index=True)
+    tries: Mapped[int] = mapped_column(sa.Integer, default=1, server_default="1")
     answer: Mapped[str | None] = mapped_column(_ANSWER)
     owner: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH), default="", server_default="")
     answer_bytes: Mapped[int] = mapped_column(sa.Integer, default=0, server_default="0")
@@ -65,6 +67,7 @@ def create_table() -> None:
         sa.Column("fingerprint", sa.String(_KEY_LENGTH), nullable=False),
         sa.Column("request_id", sa.String(_REQUEST_ID_LENGTH), nullable=False),
         sa.Column("begun_at", sa.Double, nullable=False),
+        sa.Column("tries", sa.Integer, nullable=False, server_default="1"),
         sa.Column("answer", _ANSWER),
         sa.Column("owner", sa.String(_KEY_LENGTH), nullable=False, server_default=""),
         sa.Column("answer_bytes", sa.Integer, nullable=False, server_default="0"),
@@ -175,24 +178,27 @@ class IdempotencyRecords:
             return new
         is_abandoned = row.answer is None and not now - row.begun_at < HANDLED_SECONDS_MAX
         if is_abandoned and row.fingerprint == new.fingerprint:
-            row.begun_at = now
+            row.begun_at, row.tries = now, row.tries + 1
         return IdempotencyRecord(is_abandoned, row.fingerprint, row.request_id, row.answer)
 
     def keep(self, key: str, answer: str) -> None:
-        self._change(key, answer=answer, answer_bytes=len(answer))
+        self._run(self._unanswered(sa.update, key).values(answer=answer, answer_bytes=len(answer)))
 
     def abandon(self, key: str) -> None:
-        self._change(key, begun_at=self._now() - HANDLED_SECONDS_MAX)
+        long_ago = self._now() - HANDLED_SECONDS_MAX
+        self._run(self._unanswered(sa.update, key).values(begun_at=long_ago))
 
     def forget(self, key: str) -> None:
-        table = self._model.__table__
-        unanswered = sa.delete(table).where(table.c.request_key == key, table.c.answer.is_(None))
-        self._database.run_in_writer(lambda session: session.execute(unanswered))
+        only_try = self._unanswered(sa.delete, key).where(self._model.tries == 1)
+        if not self._run(only_try).rowcount:
+            self.abandon(key)
 
-    def _change(self, key: str, **values: object) -> None:
-        table = self._model.__table__
-        statement = sa.update(table).where(table.c.request_key == key).values(**values)
-        self._database.run_in_writer(lambda session: session.execute(statement))
+    def _unanswered(self, statement: Callable[[Any], Any], key: str) -> Any:
+        model = self._model
+        return statement(model.__table__).where(model.request_key == key, model.answer.is_(None))
+
+    def _run(self, statement: Any) -> Any:
+        return self._database.run_in_writer(lambda session: session.execute(statement))
 
 
 def delete_old(database: Database, model: Any, *, now: float) -> None:

@@ -144,6 +144,31 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, error: Ex
     monkeypatch.setattr(target, name, lost)
 
 
+def test_a_request_that_stalls_keeps_its_record(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repeat that is handled meanwhile may be refused, for what the first time did."""
+    answers: list[testing.Result | None] = []
+    create = conductor.create_server_group
+
+    def stalled(context: RequestContext, *args: Any, **kwargs: Any) -> Any:
+        if answers:
+            raise exception.FlavorExists(field="name", value="web")
+        answers.append(None)
+        made = create(context, *args, **kwargs)
+        (record_key,) = conductor.idempotency.records
+        conductor.idempotency.abandon(record_key)  # as a minute does
+        answers[0] = post(api)
+        return made
+
+    monkeypatch.setattr(conductor, "create_server_group", stalled)
+    first = post(api)
+    repeated = answers[0]
+    assert repeated is not None
+    assert [first.status_code, repeated.status_code] == [200, 409]
+    assert post(api).content == first.content
+
+
 @pytest.mark.parametrize("key", ["", '""', "k" * 256, "caf\xe9", "a\tb"])
 def test_a_malformed_key_is_refused(api: Api, conductor: SuperConductor, key: str) -> None:
     """Nothing is done, since a repeat could not be recognised."""

@@ -77,6 +77,36 @@ def test_an_abandoned_request_is_handled_again_once(database: Database, how: str
     assert not records.begin("k", fingerprint="f", request_id="req-4").is_new
 
 
+@pytest.mark.parametrize("ends", ["answered", "refused", "not known"])
+def test_a_first_time_that_ends_late_loses_no_record(database: Database, ends: str) -> None:
+    """A repeat was refused meanwhile, for what the first time had done by then."""
+    clock = Clock(1_000_000.0)
+    records = IdempotencyRecords(database, Row, clock)
+    records.begin("k", fingerprint="f", request_id="req-1")
+    clock.now += HANDLED_SECONDS_MAX
+    assert records.begin("k", fingerprint="f", request_id="req-2").is_new
+    records.forget("k")
+    if ends == "answered":
+        records.keep("k", "done")
+    elif ends == "refused":
+        records.forget("k")
+    else:
+        records.abandon("k")
+    again = records.begin("k", fingerprint="f", request_id="req-3")
+    assert (again.request_id, again.answer) == ("req-1", "done" if ends == "answered" else None)
+
+
+def test_the_first_answer_stays(database: Database) -> None:
+    """A client that repeats its request again gets what it got before."""
+    records = IdempotencyRecords(database, Row, Clock(1_000_000.0))
+    records.begin("k", request_id="req-1")
+    records.keep("k", "done")
+    records.keep("k", "done again")
+    records.abandon("k")
+    again = records.begin("k", request_id="req-2")
+    assert (again.is_new, again.answer) == (False, "done")
+
+
 def test_a_project_fills_no_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by keys nor by answers; others go on, and services, which have no project."""
     monkeypatch.setattr(idempotency, "RECORDS_PER_OWNER_MAX", 5)
