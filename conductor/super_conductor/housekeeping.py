@@ -7,6 +7,7 @@ from armillary.context import admin_context
 from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from conductor.super_conductor.move.resize_usage import ResizeUsage
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.lost_servers import LostServers
@@ -38,6 +39,7 @@ class Housekeeping:
         self._env = env
         self._peers = peers
         self.metadata = MetadataPublisher(database, peers.scheduler, peers.placement)
+        self.zone_guard = ZoneGuard(conf, database, cells, now)
         self.cell_servers = CellServers(database, cells)
         self.orphans = Orphans(database, cells, peers.cell0, peers.placement)
         self.resize_usage = ResizeUsage(database, cells)
@@ -81,6 +83,7 @@ class Housekeeping:
                 "push-metadata", recovery, self.metadata.push_to_schedulers_if_changed,
                 initial_delay_seconds=0.0,
             ),
+            PeriodicTask("withdraw-zone-changes", recovery, self.zone_guard.withdraw_old),
             PeriodicTask("repair-metadata", conf.metadata_interval_seconds, self.metadata.repair),
             PeriodicTask("remove-expired", conf.trace_prune_interval_seconds, retention.run),
             PeriodicTask(

@@ -27,7 +27,6 @@ from conductor.super_conductor.hosts.host_details import HostDetailsEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_ownership import HostOwnershipEndpoint
 from conductor.super_conductor.hosts.host_views import Hosts
-from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.peers import Environment, Peers
@@ -98,9 +97,7 @@ def make_endpoints(
         KeyPairsEndpoint(conf, database, now),
         claims,
         HostIdKey(database),
-        AggregatesEndpoint(
-            database, metadata, ZoneGuard(conf, database, cells), now, notifier
-        ),
+        AggregatesEndpoint(database, metadata, housekeeping.zone_guard, now, notifier),
         workflows.image_caching,
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),

@@ -40,8 +40,3 @@ def get_hosts_seq(session: Session) -> int:
 def lock_seq(session: Session) -> None:
     """Let no one else read for a change, or change, the metadata until the transaction ends."""
     session.execute(_VALUE.with_for_update())
-
-
-def share_seq(session: Session) -> None:
-    """Keep others from changing the metadata until the transaction ends; it may be shared."""
-    session.execute(_VALUE.with_for_update(read=True))

@@ -4,8 +4,6 @@ Every change locks the ``metadata_seq`` row first. Changes are therefore seriali
 cannot put a host into two zones.
 """
 
-import contextlib
-import dataclasses
 import uuid
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -17,29 +15,6 @@ from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
 from conductor.super_conductor.db.statements import delete, raise_if_duplicate
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Named:
-    """Name and metadata of an aggregate."""
-
-    name: str
-    metadata: dict[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Zones:
-    """Zones as all aggregates, by their ids, name them at one moment."""
-
-    aggregates: dict[int, _Named]
-    members: set[tuple[int, str]]
-    of_hosts: dict[str, str]
-
-    @property
-    def names(self) -> set[str]:
-        """The zones that any aggregate names, with or without hosts."""
-        found = (one.metadata.get(AVAILABILITY_ZONE_KEY) for one in self.aggregates.values())
-        return {zone for zone in found if zone is not None}
 
 
 def create_aggregate(
@@ -174,58 +149,6 @@ def zones_of(session: Session, hosts: Collection[str]) -> dict[str, str]:
         for host, metadata in session.execute(query)
         if AVAILABILITY_ZONE_KEY in metadata
     }
-
-
-def read_zones(session: Session) -> Zones:
-    """Return the zones of all aggregates and hosts."""
-    row = models.Aggregate
-    found = session.execute(sa.select(row.id, row.name, row.metadata_))
-    named = {id_: _Named(name, metadata) for id_, name, metadata in found}
-    pairs = session.execute(sa.select(models.AggregateHost.aggregate_id, models.AggregateHost.host))
-    members = {(id_, host) for id_, host in pairs}
-    of_hosts = {
-        host: zone
-        for id_, host in members
-        if id_ in named and (zone := named[id_].metadata.get(AVAILABILITY_ZONE_KEY)) is not None
-    }
-    return Zones(named, members, of_hosts)
-
-
-def undo(session: Session, before: Zones, after: Zones) -> None:
-    """Undo a change of aggregates, except for what other requests have changed since.
-
-    Those rely on it: what would put a host into two zones is left as it is.
-    """
-    metadata_seq.increment_seq(session)
-    now = read_zones(session)
-    for id_, host in (after.members - before.members) & now.members:
-        session.delete(session.get_one(models.AggregateHost, (id_, host)))
-    session.flush()
-    for id_ in before.aggregates.keys() & after.aggregates.keys() & now.aggregates.keys():
-        if before.aggregates[id_] != after.aggregates[id_]:
-            row = session.get_one(models.Aggregate, id_)
-            _undo_names(session, row, before.aggregates[id_], after.aggregates[id_])
-    for id_, host in before.members - after.members - now.members:
-        if id_ in now.aggregates:
-            row = session.get_one(models.Aggregate, id_)
-            with contextlib.suppress(exception.HostInOtherZone):
-                _check_zone(session, row, row.metadata_.get(AVAILABILITY_ZONE_KEY), [host])
-                session.add(models.AggregateHost(aggregate_id=id_, host=host))
-    session.flush()
-
-
-def _undo_names(session: Session, row: models.Aggregate, before: _Named, after: _Named) -> None:
-    """Give an aggregate the name and metadata back that are still those of a change."""
-    if before.name != after.name == row.name:
-        with contextlib.suppress(exception.AggregateExists):
-            _check_name_is_free(session, before.name)
-            row.name = before.name
-    for key in {*before.metadata, *after.metadata}:
-        former, made = before.metadata.get(key), after.metadata.get(key)
-        if former != made == row.metadata_.get(key):
-            with contextlib.suppress(exception.HostInOtherZone):
-                _set_metadata(session, row, {key: former})
-    session.flush()
 
 
 def zone_names(session: Session) -> set[str]:

@@ -41,7 +41,8 @@ class HostMapping(Base):
 class MetadataSeq(Base):
     """One row: sequence number of the cluster metadata that schedulers cache.
 
-    ``hosts_value`` is the number of the last change that took a host from its cell.
+    ``hosts_value`` is the number of the last change that took a host from its cell. For
+    ``zone_changes`` see ``conductor.super_conductor.db.zone_changes``.
     """
 
     __tablename__ = "metadata_seq"
@@ -49,3 +50,4 @@ class MetadataSeq(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     value: Mapped[int] = mapped_column(sa.BigInteger)
     hosts_value: Mapped[int] = mapped_column(sa.BigInteger)
+    zone_changes: Mapped[dict[str, Any] | None]

@@ -100,6 +100,7 @@ def _cells() -> None:
         "metadata_seq",
         _column("id", sa.Integer(), primary_key=True, autoincrement=False),
         *_columns(sa.BigInteger(), "value", "hosts_value"),
+        _column("zone_changes", _JSON, null=True),
     )
     op.bulk_insert(counter, [{"id": 1, "value": 1, "hosts_value": 1}])
 

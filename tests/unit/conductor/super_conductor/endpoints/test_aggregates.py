@@ -40,7 +40,7 @@ def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: Control
     """As the aggregate is then; what is not there, or does not come about, has no end."""
     told, peers = Told(), plane.peers
     facts = MetadataPublisher(plane.database, peers.scheduler, peers.placement)
-    guard = ZoneGuard(plane.conf, plane.database, peers.cells)
+    guard = ZoneGuard(plane.conf, plane.database, peers.cells, plane.clock)
     endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock, told.notifier)
     admin = an_admin()
     plane.map_hosts()
@@ -68,7 +68,7 @@ def test_a_value_that_is_not_a_number_is_stored_and_warned_of(
 ) -> None:
     """Its hosts keep the configured value; other keys may have any value."""
     facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
-    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
+    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells, plane.clock)
     endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock)
     made = endpoint.create_aggregate(an_admin(), "rack", None)
     given: dict[str, str | None] = {
@@ -87,7 +87,7 @@ def test_a_value_that_is_not_a_number_is_stored_and_warned_of(
 def test_a_change_is_told_under_its_own_number_though_others_follow(plane: ControlPlane) -> None:
     """A scheduler that took it for the latest would never learn of the one in between."""
     facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
-    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
+    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells, plane.clock)
     endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock)
     first = facts.get_cluster_metadata(an_admin())["seq"]
 

@@ -13,15 +13,17 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import moves
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
-from conductor.super_conductor.hosts.zone_guard import ZoneGuard, check_zones
+from conductor.super_conductor.hosts.zone_guard import ANNOUNCED_SECONDS_MAX, ZoneGuard, check_zones
 from objects.aggregate import AggregateChanges
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import NOW, ControlPlane, a_selection, an_admin
+from tests.fixtures.direct_bus import Killed
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.waiting import seconds
 
@@ -45,8 +47,11 @@ def plane(plane: ControlPlane) -> ControlPlane:
 
 def endpoint(plane: ControlPlane) -> AggregatesEndpoint:
     facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
-    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
-    return AggregatesEndpoint(plane.database, facts, guard, plane.clock)
+    return AggregatesEndpoint(plane.database, facts, guard(plane), plane.clock)
+
+
+def guard(plane: ControlPlane) -> ZoneGuard:
+    return ZoneGuard(plane.conf, plane.database, plane.peers.cells, plane.clock)
 
 
 def id_of(plane: ControlPlane, name: str) -> str:
@@ -169,45 +174,76 @@ def test_a_build_selected_for_a_former_zone_is_scheduled_again(plane: ControlPla
     plane.check(uuid)
 
 
-def test_a_change_that_a_build_crossed_is_undone(plane: ControlPlane) -> None:
-    """The cell learns of the instance between both questions."""
-    cell, asked = the_cell(plane), []
+def test_no_host_is_selected_while_its_cell_is_asked(plane: ControlPlane) -> None:
+    """A build is scheduled again until the change is made, and goes by the new zone then."""
+    cell, uuids = the_cell(plane), list[str]()
+    cell_answers = cell.find_hosts_in_use
 
-    def answer(context: object, hosts: list[str]) -> dict[str, str]:
-        asked.append(hosts)
-        return {} if len(asked) == 1 else {USED: "late"}
+    def answer(context: RequestContext, hosts: list[str]) -> dict[str, str]:
+        found = cell_answers(context, hosts)
+        uuids.extend(plane.create())
+        plane.workers.work()
+        assert cell.instances == {}
+        return found
 
     cell.find_hosts_in_use = answer  # type: ignore[method-assign]
-    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+    remove(plane, "e", USED)
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "nova"
+    plane.settle()
+    plane.check(*uuids)
+
+
+def test_a_change_ends_with_its_conductor(plane: ControlPlane) -> None:
+    """Nothing of it was stored but that it may come, which holds up builds for a while."""
+
+    def die(context: RequestContext, hosts: list[str]) -> dict[str, str]:
+        raise Killed
+
+    cell = the_cell(plane)
+    answer, cell.find_hosts_in_use = cell.find_hosts_in_use, die  # type: ignore[method-assign]
+    with pytest.raises(Killed):
         remove(plane, "e", USED)
     assert zones(plane) == {USED: "east"}
-    asked.clear()
-    with pytest.raises(exception.ZoneInUseByServers, match="late"):
-        set_zone(plane, "e", "north")
-    assert zones(plane) == {USED: "east"}
-    asked.clear()
-    with pytest.raises(exception.ZoneInUseByServers, match="late"):
-        add(plane, "w", FREE)
+    cell.find_hosts_in_use = answer  # type: ignore[method-assign]
+    (uuid,) = plane.create()
+    plane.workers.work()
+    assert cell.instances == {}
+    plane.clock.advance(ANNOUNCED_SECONDS_MAX + 1)
+    guard(plane).withdraw_old()
+    plane.settle()
+    plane.check(uuid)
+
+
+def test_a_change_that_was_withdrawn_is_not_made(plane: ControlPlane) -> None:
+    """Its cell took so long that hosts were selected again."""
+
+    def answer(context: RequestContext, hosts: list[str]) -> dict[str, str]:
+        plane.clock.advance(ANNOUNCED_SECONDS_MAX + 1)
+        guard(plane).withdraw_old()
+        return {}
+
+    the_cell(plane).find_hosts_in_use = answer  # type: ignore[method-assign]
+    with pytest.raises(exception.Unavailable, match="too long"):
+        remove(plane, "e", USED)
     assert zones(plane) == {USED: "east"}
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_others_changed_before_a_change_is_undone_stays(
+def test_a_refused_change_is_never_seen(
     change: Callable[[ControlPlane], None], plane: ControlPlane
 ) -> None:
-    """They were told that it is done."""
+    """Neither by other requests, whose changes stay, nor by builds afterwards."""
     cell, asked = the_cell(plane), []
 
-    def others() -> None:
+    def answer(context: RequestContext, hosts: list[str]) -> dict[str, str]:
+        asked.append(hosts)
+        if len(asked) > 1:
+            return {}
+        assert zones(plane) == {USED: "east"}
         endpoint(plane).create_aggregate(ADMIN, "s", "south")
         add(plane, "s", FREE)
         set_zone(plane, "w", "far-west")
-
-    def answer(context: object, hosts: list[str]) -> dict[str, str]:
-        asked.append(hosts)
-        if len(asked) != 2:
-            return {}
-        others()
         return {USED: "late"}
 
     cell.find_hosts_in_use = answer  # type: ignore[method-assign]
@@ -216,65 +252,29 @@ def test_what_others_changed_before_a_change_is_undone_stays(
     assert zones(plane) == {USED: "east", FREE: "south"}
     with plane.database.reader() as session:
         assert aggregates.zone_names(session) == {"east", "south", "far-west"}
+    build_on(plane, USED)
 
 
-def test_a_refused_change_leaves_name_and_metadata_as_they_were(plane: ControlPlane) -> None:
-    """But what another request has set since stays."""
-    asked: list[list[str]] = []
+def test_a_change_that_another_one_gave_an_effect_is_refused(plane: ControlPlane) -> None:
+    """When the cell was asked, the host that has the server was not in the aggregate."""
+    remove(plane, "e", USED)
+    add(plane, "fast", FREE)
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "nova"
+    uuid = build_on(plane, USED)
+    cell, asked = the_cell(plane), []
+    cell_answers = cell.find_hosts_in_use
 
-    def answer(context: object, hosts: list[str]) -> dict[str, str]:
+    def answer(context: RequestContext, hosts: list[str]) -> dict[str, str]:
         asked.append(hosts)
         if len(asked) == 1:
-            return {}
-        changes = AggregateChanges(metadata={"ssd": "fast"})
-        endpoint(plane).update_aggregate(ADMIN, id_of(plane, "renamed"), changes)
-        return {USED: "late"}
-
-    the_cell(plane).find_hosts_in_use = answer  # type: ignore[method-assign]
-    wanted = {"availability_zone": "north", "rack": "r7", "ssd": "true"}
-    changes = AggregateChanges("renamed", metadata=dict(wanted))
-    with pytest.raises(exception.ZoneInUseByServers, match="late"):
-        endpoint(plane).update_aggregate(ADMIN, id_of(plane, "e"), changes)
-    with plane.database.reader() as session:
-        found = aggregates.get_aggregate(session, id_of(plane, "e"))
-    assert found.metadata == {"availability_zone": "east", "ssd": "fast"}
-
-
-def test_a_change_that_another_one_gave_an_effect_is_refused(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When it was rehearsed, the aggregate that the host goes into had no zone."""
-    uuid, rehearse = build_on(plane, FREE), ZoneGuard._effect_of
-
-    def and_then_another(guard: ZoneGuard, change: Callable[[Session], Any]) -> Any:
-        found = rehearse(guard, change)
-        monkeypatch.undo()
-        set_zone(plane, "fast", "north")
-        return found
-
-    monkeypatch.setattr(ZoneGuard, "_effect_of", and_then_another)
-    with pytest.raises(exception.ZoneInUseByServers, match=uuid):
-        add(plane, "fast", FREE)
-    assert zones(plane) == {USED: "east"}
-
-
-def test_a_host_that_got_another_zone_before_its_removal_is_undone_keeps_that(
-    plane: ControlPlane,
-) -> None:
-    """It would be in two; the second request found no server there."""
-    cell, asked = the_cell(plane), []
-
-    def answer(context: object, hosts: list[str]) -> dict[str, str]:
-        asked.append(hosts)
-        if len(asked) != 2:
-            return {}
-        add(plane, "w", USED)
-        raise exception.CellUnavailable(cell="c", reason="no answer")
+            add(plane, "fast", USED)
+        return cell_answers(context, hosts)
 
     cell.find_hosts_in_use = answer  # type: ignore[method-assign]
-    with pytest.raises(exception.CellUnavailable):
-        remove(plane, "e", USED)
-    assert zones(plane) == {USED: "west"}
+    with pytest.raises(exception.ZoneInUseByServers, match=uuid):
+        set_zone(plane, "fast", "north")
+    assert zones(plane) == {}
 
 
 def test_a_zone_stays_while_a_server_without_a_host_keeps_it(plane: ControlPlane) -> None:
@@ -376,8 +376,7 @@ class Crossing:
         self.plane.database.run_in_writer(write)
 
     def run_change(self, write: Callable[[Session], None]) -> None:
-        guard = ZoneGuard(self.plane.conf, self.plane.database, self.plane.peers.cells)
-        guard.run(ADMIN, write)
+        guard(self.plane).run(ADMIN, write)
 
     def slowly(self, write: Callable[[Session], None], *, rehearsals: int) -> Callable[..., None]:
         """Return a write whose transaction stays open; not yet while it is rehearsed."""
