@@ -268,8 +268,13 @@ class PlacementAPI(Interface):
         """
 
     @call(CELL, CONDUCTOR)
-    def delete_provider(self, context: RequestContext, provider: str) -> None:
-        """Delete a provider. Idempotent. Raises ResourceProviderInUse."""
+    def delete_provider(
+        self, context: RequestContext, provider: str, *, order: int | None = None
+    ) -> int | None:
+        """Delete a provider, unless a report of a higher order was faster: return that order.
+
+        Reports of a lower order are late from then on. Idempotent. Raises ResourceProviderInUse.
+        """
 
     @call(CONDUCTOR)
     def set_aggregate_members(

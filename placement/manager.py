@@ -199,8 +199,10 @@ class PlacementManager:
             provider, trait, present=present, order=order, writer=writer
         )
 
-    def delete_provider(self, context: RequestContext, provider: str) -> None:
-        self.engine.providers.delete(provider, self._writer(context))
+    def delete_provider(
+        self, context: RequestContext, provider: str, order: int | None
+    ) -> int | None:
+        return self.engine.providers.delete(provider, self._writer(context), order=order)
 
     def set_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]

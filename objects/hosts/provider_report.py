@@ -23,8 +23,8 @@ class ProviderReport(TypedDict):
     their children; ``former_children`` are UUIDs of some reported before: those that are no longer
     children are deleted. With ``reshape``, allocations of what is to be removed move in the same
     transaction if the reported tree has room for them elsewhere. ``order`` is the number of the
-    owner's last change of the provider: a report with a lower one than the last has come late, and
-    changes nothing.
+    owner's last change of the provider: a report with a lower one than the last report or deletion
+    has come late, and changes nothing.
     """
 
     uuid: str

@@ -235,7 +235,7 @@ class ConsumerFence(Base):
 
 
 class ProviderTombstone(Base):
-    """A deleted provider, for readers that still have it."""
+    """A deleted provider, for readers that still have it, and to recognise late reports of it."""
 
     __tablename__ = "provider_tombstones"
 
@@ -244,3 +244,6 @@ class ProviderTombstone(Base):
     )
     epoch: Mapped[int] = mapped_column(BigInteger, index=True)
     deleted_at: Mapped[dt.datetime] = mapped_column(DateTime, index=True)
+    uuid: Mapped[str] = mapped_column(String(UUID_LENGTH), index=True)
+    report_order: Mapped[int] = mapped_column(BigInteger)
+    """That of its deletion, else of its last report."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, bindparam, delete, exists, select, update
+from sqlalchemy import CursorResult, bindparam, delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from placement.db import epochs, inventories, provider_traits
@@ -74,6 +74,15 @@ _SET_ORDER = (
     update(_PROVIDER)
     .where(_PROVIDER.c.id == bindparam("provider_id"))
     .values(report_order=bindparam("new_order"))
+)
+_IDENTITY = select(ResourceProvider.uuid, ResourceProvider.report_order).where(
+    ResourceProvider.id == bindparam("provider_id")
+)
+_TOMBSTONE = ProviderTombstone.table()
+_DELETED_ORDERS = (
+    select(_TOMBSTONE.c.uuid, func.max(_TOMBSTONE.c.report_order))
+    .where(_TOMBSTONE.c.uuid.in_(any_of()))
+    .group_by(_TOMBSTONE.c.uuid)
 )
 _OWNERS = select(ResourceProvider.uuid, ResourceProvider.cell_uuid).where(
     ResourceProvider.uuid.in_(any_of())
@@ -202,15 +211,35 @@ def has_allocations(session: Session, provider_id: int) -> bool:
     return bool(session.execute(select(allocations)).scalar_one())
 
 
-def remove(session: Session, provider_id: int, epoch: int, now: dt.datetime) -> None:
-    """Delete a provider without allocations and children, leaving a tombstone."""
+def remove(
+    session: Session, provider_id: int, epoch: int, now: dt.datetime, *, order: int = 0
+) -> None:
+    """Delete a provider without allocations and children, leaving a tombstone.
+
+    ``order`` is that of the deletion, if it has one.
+    """
+    uuid, last_order = session.execute(_IDENTITY, {"provider_id": provider_id}).one()
     for model in (Usage, Inventory, ResourceProviderTrait, ResourceProviderAggregate):
         table = model.table()
         session.execute(delete(table).where(table.c.resource_provider_id == provider_id))
     session.execute(delete(_PROVIDER).where(_PROVIDER.c.id == provider_id))
-    tombstone = {"resource_provider_id": provider_id, "epoch": epoch, "deleted_at": now}
-    insert_rows(session, ProviderTombstone.table(), [tombstone])
+    tombstone = {
+        "resource_provider_id": provider_id, "epoch": epoch, "deleted_at": now,
+        "uuid": uuid, "report_order": max(order, last_order),
+    }  # fmt: skip
+    insert_rows(session, _TOMBSTONE, [tombstone])
     epochs.publish_facts(session, epoch)
+
+
+def get_deleted_orders(session: Session, uuids: Collection[str]) -> dict[str, int]:
+    """Return the orders of those of these providers that were deleted not long ago."""
+    return {row[0]: row[1] for row in rows_in(session, _DELETED_ORDERS, uuids)}
+
+
+def raise_deleted_order(session: Session, uuid: str, order: int) -> None:
+    """Record a later deletion of a provider that is deleted already."""
+    is_before = (_TOMBSTONE.c.uuid == uuid) & (_TOMBSTONE.c.report_order < order)
+    session.execute(update(_TOMBSTONE).where(is_before).values(report_order=order))
 
 
 def prune_tombstones(session: Session, before: dt.datetime) -> int:

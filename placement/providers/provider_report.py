@@ -38,10 +38,10 @@ def is_provider_name(value: object) -> bool:
     return names.is_text(value, NAME_LENGTH_MAX)
 
 
-def is_late(report: Mapping[str, Any], present: CurrentProvider) -> bool:
-    """Return whether a report was made before the one that is stored."""
+def is_late(report: Mapping[str, Any], last_order: int) -> bool:
+    """Return whether a report was made before the last report, or deletion."""
     order = report.get("order")
-    return isinstance(order, int) and order < present.order
+    return isinstance(order, int) and order < last_order
 
 
 def facts_after(report: Mapping[str, Any], present: CurrentProvider | None) -> CurrentProvider:

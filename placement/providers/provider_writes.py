@@ -153,33 +153,47 @@ class ProviderWriter:
 
         return self._database.run_in_writer(write)
 
-    def delete(self, provider: str, writer: CellWriter | None = None) -> None:
-        """Delete a provider; no error if it does not exist.
+    def delete(
+        self, provider: str, writer: CellWriter | None = None, *, order: int | None = None
+    ) -> int | None:
+        """Delete a provider, unless a report of a higher order was faster; return the latter's.
 
-        Raises ``ResourceProviderInUse`` if it has allocations, ``ResourceProviderHasChildren``;
-        ``NotItsOwn`` if it is not the writer's.
+        No error if it does not exist. Raises ``ResourceProviderInUse`` if it has allocations,
+        ``ResourceProviderHasChildren``; ``NotItsOwn`` if it is not the writer's.
         """
+        number = min(order or 0, ORDER_MAX)
 
-        def write(session: Session) -> None:
+        def write(session: Session) -> int | None:
             epoch = epochs.lock(session)
-            number = queries.get_ids(session, [provider]).get(provider)
-            if number is not None and writer is not None:
-                writer.check_provider(provider, queries.owners(session, [provider])[provider])
-            if number is not None:
-                remove_unused(session, provider, number, epoch, self._clock())
+            old = queries.get_cluster_metadata(session, [provider]).get(provider)
+            if old is None or old.id is None:
+                queries.raise_deleted_order(session, provider, number)
+                return None
+            if writer is not None:
+                writer.check_provider(provider, old.cell_uuid)
+            if order is not None and number < old.order:
+                return old.order
+            remove_unused(session, provider, old.id, epoch, self._clock(), order=number)
+            return None
 
-        self._database.run_in_writer(write)
+        return self._database.run_in_writer(write)
 
 
 def remove_unused(
-    session: Session, provider: str, provider_id: int, epoch: int, now: dt.datetime
+    session: Session,
+    provider: str,
+    provider_id: int,
+    epoch: int,
+    now: dt.datetime,
+    *,
+    order: int = 0,
 ) -> None:
     """Delete a provider. Raises ``ResourceProviderInUse``, ``ResourceProviderHasChildren``."""
     if queries.has_children(session, provider_id):
         raise exception.ResourceProviderHasChildren(provider=provider)
     if queries.has_allocations(session, provider_id):
         raise exception.ResourceProviderInUse(provider=provider)
-    queries.remove(session, provider_id, epoch, now)
+    queries.remove(session, provider_id, epoch, now, order=order)
 
 
 def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
@@ -294,7 +308,8 @@ def _plan(
             for name, uuid in by_name.items()
             if owners[uuid] is not None and not writer.owns(owners[uuid])
         }
-    return _Plan(stored, by_name, writer, parts, foreign)
+    deleted = queries.get_deleted_orders(session, heads - stored.facts.keys())
+    return _Plan(stored, by_name, writer, parts, foreign, deleted)
 
 
 class _Plan:
@@ -307,6 +322,7 @@ class _Plan:
         writer: CellWriter | None,
         parts: Collection[str],
         foreign_names: Collection[str],
+        deleted_orders: Mapping[str, int],
     ) -> None:
         self.changes: list[TreeChange] = []
         self.adopted: list[str] = []
@@ -315,6 +331,7 @@ class _Plan:
         self._parts = parts  # below providers of the writer's cell: reported with those alone
         self._foreign_names = foreign_names  # those of other cells' providers
         self._stored = stored
+        self._deleted_orders = deleted_orders
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
 
@@ -324,8 +341,9 @@ class _Plan:
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
             self._check_owners(uuid, children_in(report))  # other errors tell what is stored
-            if old is not None and is_late(report, old):
-                return replace(_result(uuid, old, None), later_order=old.order)
+            last_order = old.order if old else self._deleted_orders.get(str(uuid))
+            if last_order is not None and is_late(report, last_order):
+                return replace(_result(uuid, old, None), later_order=last_order)
             if self._foreign_names:
                 report = with_free_names(report, self._foreign_names)
             change = change_of(report, self._stored)

@@ -382,13 +382,16 @@ class HostServices:
             return row.host
         self._clear_evacuated(row.host)
         self._providers.delete(context, nodes)
-        host = self._database.run_in_writer(
+        host, order = self._database.run_in_writer(
             lambda session: self._delete(context, session, service_uuid)
         )
-        self._providers.delete(context, nodes)  # a concurrent report may have created it again
+        self._providers.delete_again(context, nodes, order)
         return host
 
-    def _delete(self, context: RequestContext, session: Session, service_uuid: str) -> str:
+    def _delete(
+        self, context: RequestContext, session: Session, service_uuid: str
+    ) -> tuple[str, int]:
+        """Return the host, and the number of its removal."""
         row = services.get(session, service_uuid)
         _refuse_in_use(session, row.host)
         now = moment(self._now())
@@ -397,7 +400,7 @@ class HostServices:
         services.remove(session, service_uuid)
         host_requests.forget(session, [row.host])
         _note(session, "delete", row.host, up=False)
-        return row.host
+        return row.host, host_seq.current(session)
 
 
 def _note(session: Session, what: str, host: str, *, up: bool) -> None:

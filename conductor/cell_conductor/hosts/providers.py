@@ -187,12 +187,34 @@ class Providers:
         Raises InUse; Unavailable if the outcome is unknown.
         """
         for row in nodes:
-            if row.sent_traits.keys() - {row.uuid}:
-                self._delete_children(context, row)
-            self._placement.delete_provider(context, row.uuid)
+            later = self._delete(context, row, self._next_number())
+            if later is not None:  # of before this cell's database was restored from a backup
+                self._delete(context, row, self._next_number(after=later))
 
-    def _delete_children(self, context: RequestContext, row: models.ComputeNode) -> None:
+    def delete_again(
+        self, context: RequestContext, nodes: Sequence[models.ComputeNode], order: int
+    ) -> None:
+        """Delete providers that reports made again before their nodes went, at number ``order``."""
+        for row in nodes:
+            self._delete(context, row, order)
+
+    def _next_number(self, after: int = 0) -> int:
+        def take(session: Session) -> int:
+            host_seq.skip_to(session, after)
+            return host_seq.next_number(session)
+
+        return self._database.run_in_writer(take)
+
+    def _delete(self, context: RequestContext, row: models.ComputeNode, order: int) -> int | None:
+        if row.sent_traits.keys() - {row.uuid}:
+            self._delete_children(context, row, order)
+        return self._placement.delete_provider(context, row.uuid, order=order)
+
+    def _delete_children(
+        self, context: RequestContext, row: models.ComputeNode, order: int
+    ) -> None:
         report = _provider(row, disabled=True)
+        report["order"] = order
         report["children"] = []
         report["former_children"] = sorted(row.sent_traits.keys() - {row.uuid})
         (result,) = self._placement.set_providers(context, [report])

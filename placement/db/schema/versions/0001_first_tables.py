@@ -72,6 +72,8 @@ def _create_providers() -> None:
         sa.Column("resource_provider_id", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("epoch", sa.BigInteger, nullable=False, index=True),
         sa.Column("deleted_at", sa.DateTime, nullable=False, index=True),
+        sa.Column("uuid", sa.String(36), nullable=False, index=True),
+        sa.Column("report_order", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "resource_provider_traits",

@@ -220,6 +220,29 @@ def test_a_trait_that_is_set_late_is_not(engine: PlacementEngine) -> None:
     assert set_one(engine, {**report, "order": 6}).later_order == 7
 
 
+def test_a_deletion_that_comes_late_changes_nothing(engine: PlacementEngine) -> None:
+    """The host was set up again meanwhile, under the same UUID."""
+    report = a_provider()
+    set_one(engine, {**report, "order": 5})
+    assert engine.providers.delete(report["uuid"], order=5) is None
+    set_one(engine, {**report, "order": 7})
+    assert engine.providers.delete(report["uuid"], order=6) == 7
+    assert traits_of(engine, report["uuid"]) == set(report["traits"])
+    assert engine.providers.delete(report["uuid"]) is None
+
+
+def test_a_report_that_comes_after_the_deletion_changes_nothing(engine: PlacementEngine) -> None:
+    """It would offer a deleted host; a later one is that of a new host."""
+    report = a_provider()
+    set_one(engine, {**report, "order": 5})
+    engine.providers.delete(report["uuid"], order=6)
+    late = set_one(engine, {**report, "order": 5})
+    assert (late.error, late.generation, late.later_order) == (None, None, 6)
+    engine.providers.delete(report["uuid"], order=8)
+    assert set_one(engine, {**report, "order": 7}).later_order == 8
+    assert set_one(engine, {**report, "order": 9}).later_order is None
+
+
 @pytest.mark.parametrize("order", [-1, 2**63, "7", 1.5, None], ids=repr)
 def test_the_number_of_a_report_is_checked(engine: PlacementEngine, order: object) -> None:
     """A cell cannot store what is none."""

@@ -386,6 +386,34 @@ def test_a_deleted_host_that_reports_again_is_new(cell: Cell) -> None:
     assert (batch.node_uuids, batch.removed) == ([node_uuid("a")], [])
 
 
+def test_a_host_that_reports_again_at_once_keeps_its_provider(cell: Cell) -> None:
+    """The second deletion, and a repeat of the first, are of the host as it was."""
+    cell.add_agent("a")
+    uuid = service(cell, "a").uuid
+
+    def report_again() -> None:
+        if not cell.services.list_services(admin_context()):
+            cell.agents["a"].heartbeat()
+            cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
+
+    cell.top_bus.meanwhile(
+        "delete_provider", lambda: cell.top_bus.meanwhile("delete_provider", report_again)
+    )
+    cell.services.delete_service(admin_context(), uuid)
+    assert list(cell.placement.providers) == [node_uuid("a")]
+
+
+def test_a_host_is_deleted_from_a_database_that_was_restored(cell: Cell) -> None:
+    """Placement has seen later numbers of it, which the deletion follows on."""
+    cell.add_agent("a")
+    cell.placement.providers[node_uuid("a")]["order"] = 1000
+    cell.services.delete_service(admin_context(), service(cell, "a").uuid)
+    assert cell.placement.providers == {}
+    cell.agents["a"].heartbeat()
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
+    assert cell.placement.providers[node_uuid("a")]["order"] > 1000
+
+
 def traits_of(cell: Cell, host: str) -> list[str]:
     traits: list[str] = cell.placement.providers[node_uuid(host)]["traits"]
     return traits
