@@ -54,6 +54,15 @@ class InstancesAPI(Interface):
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
         """Store the intent to delete, then answer. Unknown and deleted instances are ignored."""
 
+    @call(CONDUCTOR)
+    def begin_reclaim(
+        self, context: RequestContext, instance_uuid: str, *, kept_seconds: float
+    ) -> bool:
+        """Have an instance that was soft-deleted so long ago not restored any more.
+
+        Returns whether it is so, and is to be deleted: not if it is being restored, or was.
+        """
+
     @call(CONDUCTOR, idempotent=Idempotent.BY_KEY)
     def begin_operation(
         self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation

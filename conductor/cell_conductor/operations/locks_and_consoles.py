@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
@@ -13,6 +14,7 @@ from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.hosts.agent_calls import AgentCalls
 from conductor.cell_conductor.operations.resize import HANDED_OVER
+from conductor.cell_conductor.operations.soft_delete import SOFT_DELETED
 from conductor.common.cell_db import (
     actions,
     faults,
@@ -31,6 +33,7 @@ from objects.instances.serial_console import SerialConsole
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_topology import ServerTopology
 
+DELETING = "deleting"
 RESET_STATE = "reset its state"
 RESETTABLE = frozenset({"active", "stopped", "paused", "suspended", "rescued", "error"})
 
@@ -126,6 +129,22 @@ class LocksAndConsoles:
             row.vm_state, row.updated_at = vm_state, now
 
         self._database.run_in_writer(write)
+
+    def begin_reclaim(
+        self, context: RequestContext, instance_uuid: str, kept_seconds: float
+    ) -> bool:
+        """Let no operation begin on a soft-deleted instance, which is deleted next. Idempotent."""
+        limit = moment(self._now()) - timedelta(seconds=kept_seconds)
+
+        def write(session: Session) -> bool:
+            row = instances.lock(session, instance_uuid)
+            if row is None or row.vm_state != SOFT_DELETED:
+                return False
+            if row.task_state is None and row.updated_at is not None and row.updated_at <= limit:
+                row.task_state = DELETING
+            return row.task_state == DELETING
+
+        return self._database.run_in_writer(write)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, *, lines: int | None

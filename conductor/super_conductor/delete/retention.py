@@ -12,7 +12,13 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database, idempotency
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import instance_mappings, models, request_specs, traces
+from conductor.super_conductor.db import (
+    deferred_operations,
+    instance_mappings,
+    models,
+    request_specs,
+    traces,
+)
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
@@ -103,24 +109,26 @@ class Reclaimer:
                 for cell_uuid, kept in answers.by_cell.items()
                 for instance in cell_reports.own_instances(session, cell_uuid, kept)
             ]
-        return sum(
-            self._reclaim(cell_uuid, one.uuid, limit)
-            for cell_uuid, one in own
-            if _is_due(one, limit)
-        )
+        return sum(self._reclaim(cell_uuid, one) for cell_uuid, one in own if _is_due(one, limit))
 
-    def _reclaim(self, cell_uuid: str, instance_uuid: str, limit: datetime) -> bool:
+    def _reclaim(self, cell_uuid: str, instance: Instance) -> bool:
+        """Delete a server, unless it was restored, or its restore waits for its cell."""
+        instance_uuid, kept_seconds = instance.uuid, float(self._conf.reclaim_instance_interval)
         context = admin_context().for_instance(instance_uuid)
         with log_context(context):
             try:
-                found = self._cells.call(
-                    cell_uuid, lambda cell: cell.get_instance(context, instance_uuid)
-                )
-                instance = cell_reports.asked_for(found, instance_uuid)
-                if not _is_due(instance, limit):
-                    return False  # restored, while those before it in the list were deleted
-                LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
-                self._delete(context, instance.uuid)
+                with self._database.reader() as session:
+                    if deferred_operations.find(session, instance_uuid) is not None:
+                        return False
+                if not self._cells.call(
+                    cell_uuid,
+                    lambda cell: cell.begin_reclaim(
+                        context, instance_uuid, kept_seconds=kept_seconds
+                    ),
+                ):
+                    return False
+                LOG.info("%s: deleting it, soft-deleted at %s", instance_uuid, instance.updated_at)
+                self._delete(context, instance_uuid)
             except exception.ArmillaryError as error:
                 LOG.warning("%s: cannot delete, will retry: %s", instance_uuid, error)
                 return False
@@ -128,10 +136,9 @@ class Reclaimer:
 
 
 def _is_due(instance: Instance, limit: datetime) -> bool:
-    """Return whether a server is kept since a time or longer, and is not being restored."""
+    """Return whether a server is kept since a time or longer, as its cell listed it."""
     return (
         instance.vm_state == "soft-delete"
-        and instance.task_state is None
         and instance.updated_at is not None
         and instance.updated_at <= limit
     )

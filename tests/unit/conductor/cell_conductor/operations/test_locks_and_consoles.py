@@ -13,7 +13,9 @@ from armillary.context import RequestContext, admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import actions, faults, instances
+from conductor.common.clock import moment
 from objects.instance import Instance
+from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_changes import ServerChanges
 from tests import builders
 from tests.fixtures.cell import Cell, a_build_request, cell
@@ -158,6 +160,27 @@ def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(
         locks.set(**values)
         with pytest.raises(exception.InstanceInvalidState):
             locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
+
+
+def test_either_a_soft_deleted_instance_is_restored_or_it_is_reclaimed(
+    locks: Locks, cell: Cell
+) -> None:
+    """Not before its time; a repeat gets the same answer."""
+    uuid, kept = locks.uuid, moment(cell.clock())
+    locks.set(vm_state="soft-delete", task_state=None, updated_at=kept)
+    cell.clock.advance(59)
+    assert not locks.at_rest.begin_reclaim(admin_context(), uuid, kept_seconds=60.0)
+    cell.clock.advance(1)
+    locks.set(task_state="restoring")
+    assert not locks.at_rest.begin_reclaim(admin_context(), uuid, kept_seconds=60.0)
+    locks.set(task_state=None)
+    for _time in range(2):
+        assert locks.at_rest.begin_reclaim(admin_context(), uuid, kept_seconds=60.0)
+    with pytest.raises(exception.InstanceInvalidState, match="deleting"):
+        cell.operations.requests.store(a_user(), uuid, "restore", CellOperation())
+    assert locks.instance.updated_at == kept
+    locks.set(vm_state="active")
+    assert not locks.at_rest.begin_reclaim(admin_context(), uuid, kept_seconds=60.0)
 
 
 def test_a_password_is_set_in_an_active_guest_and_not_recorded(locks: Locks, cell: Cell) -> None:

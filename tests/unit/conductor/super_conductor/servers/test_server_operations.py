@@ -11,7 +11,9 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import pinned_zones
+from conductor.super_conductor.db import deferred_operations
 from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.db.deferred_operations import Deferred
 from conductor.super_conductor.delete import retention
 from conductor.super_conductor.delete.retention import Reclaimer
 from objects.instances.server_changes import ServerChanges
@@ -19,6 +21,7 @@ from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.direct_bus import Killed
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.unit.conductor.super_conductor.servers.operated_servers import cell, change, usage, uuid
 
@@ -294,6 +297,47 @@ def test_a_server_that_is_restored_while_others_are_deleted_is_not(
     plane.settle()
     (kept,) = both & cell.instances.keys()
     assert cell.instances[kept].vm_state == "active"
+
+
+def test_a_server_that_is_restored_as_it_is_reclaimed_is_not(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """The restore was accepted after the server was listed, or waits for its cell."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    plane.clock.advance(61)
+    reclaiming = Reclaimer(
+        plane.conf, plane.database, plane.peers.cells, plane.deletes.delete, plane.clock
+    )
+    plane.bus_of(cell).meanwhile(
+        "begin_reclaim", lambda: change(cell, uuid, task_state="restoring")
+    )
+    assert reclaiming.run() == 0
+    change(cell, uuid, task_state=None)
+    waiting = Deferred(uuid, "restore", {}, a_user(), moment(plane.clock()))
+    plane.database.run_in_writer(lambda session: deferred_operations.put(session, waiting))
+    assert reclaiming.run() == 0
+    plane.database.run_in_writer(lambda session: deferred_operations.remove(session, uuid))
+    assert reclaiming.run() == 1
+    assert cell.instances == {}
+
+
+def test_a_reclaim_goes_on_after_a_kill(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """The conductor died after its cell had agreed, and before the delete was stored."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    plane.clock.advance(61)
+
+    def die(context: RequestContext, deleted: str) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        Reclaimer(plane.conf, plane.database, plane.peers.cells, die, plane.clock).run()
+    delete = plane.deletes.delete
+    assert Reclaimer(plane.conf, plane.database, plane.peers.cells, delete, plane.clock).run() == 1
+    assert cell.instances == {}
 
 
 # Rebuilding, unshelving
