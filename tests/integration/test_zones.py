@@ -7,11 +7,14 @@ import io
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import requests
 
 from programs.commands.app import URL_VARIABLE, ClientApp
 from tests.fixtures.asking import wait_for
@@ -412,6 +415,81 @@ def test_a_claim_outlives_its_zone(
     for each in others:
         end_claim(root, each["id"])
     assert held_gb(zones) == {"root": 0, "us": 0, "eu-1": 0}
+
+
+@pytest.mark.long
+def test_claims_are_held_once_whichever_super_conductor_is_killed(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, pools: dict[str, str]
+) -> None:
+    """At various moments of claims, and of their ends: of the root, and of zones below it.
+
+    The user repeats what was not answered. Each claim is held once, its end leaves nothing.
+    """
+    made: list[str] = []
+    for number, name in enumerate(("root", "eu", "eu-1", "us") * 3):
+        with killed_meanwhile(zones[name], number):
+            pool = {} if number % 2 else {"pool": list(POOLS.values())[number % 3]}
+            made += [claim_once(root, **pool), claim_once(root)]
+    wait_for(
+        lambda: claim_states(root) == dict.fromkeys(made, "ACTIVE"),
+        "all claims are active, and no other", PATIENCE_SECONDS, 0.3,
+    )  # fmt: skip
+    assert sum(held_gb(zones).values()) == CLAIMED_GB * len(made)
+    for number, claim_id in enumerate(made):
+        name = ("root", "eu-1", "us", "eu")[number // 2 % 4]
+        with killed_meanwhile(zones[name], number) if number % 2 else contextlib.nullcontext():
+            answered(root, "DELETE", f"{CLAIMS}/{claim_id}")
+    wait_for(lambda: claim_states(root) == {}, "all claims have ended", PATIENCE_SECONDS, 0.3)
+    assert held_gb(zones) == {"root": 0, "us": 0, "eu-1": 0}
+    wait_for(
+        lambda: [zone.count("api", "SELECT count(*) FROM claims") for zone in zones.values()]
+        == [0, 0, 0, 0],
+        "no zone knows a claim", PATIENCE_SECONDS, 0.3,
+    )  # fmt: skip
+
+
+CLAIMED_GB = 7
+
+
+@contextlib.contextmanager
+def killed_meanwhile(zone: ZoneDeployment, number: int) -> Iterator[None]:
+    """Kill a zone's super conductor some moments after something begins, and start it again."""
+
+    def kill() -> None:
+        time.sleep(number % 5 * MOMENT_SECONDS)
+        zone.kill("super")
+        time.sleep(number % 3)
+        zone.start("super")
+
+    with ThreadPoolExecutor(1) as pool:
+        killing = pool.submit(kill)
+        yield
+        killing.result()
+
+
+def claim_once(root: ZoneDeployment, **more: Any) -> str:
+    body = {"claim": {"kind": "storage", "resources": {"DISK_GB": CLAIMED_GB}, **more}}
+    headers = {"Idempotency-Key": f'"{uuid4()}"'}
+    made = answered(root, "POST", CLAIMS, json=body, headers=headers)
+    return str(made.json()["claim"]["id"])
+
+
+def answered(root: ZoneDeployment, method: str, path: str, **more: Any) -> requests.Response:
+    """Send a request until it is answered: done, or that what it ends is gone."""
+
+    def send() -> requests.Response | None:
+        try:
+            answer = root.request(method, path, **more)
+        except requests.RequestException:
+            return None
+        return answer if answer.ok or answer.status_code == 404 else None
+
+    answer: requests.Response = wait_for(send, f"{method} {path} is answered", PATIENCE_SECONDS)
+    return answer
+
+
+def claim_states(root: ZoneDeployment) -> dict[str, str]:
+    return {one["id"]: one["status"] for one in answered(root, "GET", CLAIMS).json()["claims"]}
 
 
 def held_gb_elsewhere(zones: dict[str, ZoneDeployment]) -> dict[str, int]:
