@@ -23,7 +23,7 @@ from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complet
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from rpc.callers import CELL, CONDUCTOR, OPERATOR, SCHEDULER
-from rpc.interface import Interface, call
+from rpc.interface import Idempotent, Interface, call
 
 
 class PlacementAPI(Interface):
@@ -139,7 +139,7 @@ class PlacementAPI(Interface):
         if ``target`` has other allocations and ``replace`` is not set.
         """
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
     def set_consumer_cells(
         self, context: RequestContext, consumers: Sequence[str], cells: Sequence[str]
     ) -> None:
@@ -237,7 +237,7 @@ class PlacementAPI(Interface):
         value; a new inventory then gets its ``initial_allocation_ratio``.
         """
 
-    @call(OPERATOR)
+    @call(OPERATOR, idempotent=Idempotent.BY_RECORD)
     def adopt_providers(
         self,
         context: RequestContext,

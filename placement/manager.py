@@ -62,7 +62,9 @@ class PlacementManager:
 
     def servers(self) -> list[RpcServer]:
         """Return the server of this process, not yet started."""
-        return [self._top_bus.server(PlacementAPI, self._conf.host, [self])]
+        return [
+            self._top_bus.server(PlacementAPI, self._conf.host, [self], self.engine.idempotency)
+        ]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the pruning task."""

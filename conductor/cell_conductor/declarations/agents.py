@@ -12,7 +12,7 @@ from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import BuiltReport, CommandAnswer, CommandId
 from objects.instances.instance_fault import InstanceFault
 from rpc.callers import AGENT_ITSELF
-from rpc.interface import Interface, call, cast
+from rpc.interface import Idempotent, Interface, call, cast
 
 REPORT_TIMEOUT_SECONDS = 15.0
 """Timeout of reports; they are repeated sooner than other calls would time out."""
@@ -126,7 +126,7 @@ class AgentsAPI(Interface):
         or "stale".
         """
 
-    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS, idempotent=Idempotent.BY_RECORD)
     def report_addresses(
         self, context: RequestContext, agent: str, found: Sequence[GuestAddresses]
     ) -> None:

@@ -127,11 +127,11 @@ class HostsAPI(Interface):
     def list_host_requests(self, context: RequestContext) -> list[HostRequest]:
         """Return the hosts that agents asked for and were refused, by host and agent."""
 
-    @call(OPERATOR)
+    @call(OPERATOR, idempotent=Idempotent.BY_RECORD)
     def approve_host(self, context: RequestContext, host: str, agent: str) -> None:
         """Give a host to an agent, also one of another agent or without a record. Idempotent."""
 
-    @call(OPERATOR)
+    @call(OPERATOR, idempotent=Idempotent.BY_RECORD)
     def release_host(self, context: RequestContext, host: str) -> None:
         """Let the next agent have a host that is enrolled or approved for it.
 

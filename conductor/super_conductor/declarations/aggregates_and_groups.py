@@ -37,7 +37,7 @@ class AggregatesAndGroupsAPI(Interface):
         ZoneKeptByServer.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         """Delete an aggregate. Raises AggregateNotFound, AggregateInUse while it has hosts."""
 

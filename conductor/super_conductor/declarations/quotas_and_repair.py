@@ -30,7 +30,7 @@ class QuotasAndRepairAPI(Interface):
         Raises Invalid for an unknown resource or an invalid limit.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def reset_quotas(self, context: RequestContext, project_id: str) -> None:
         """Delete the limits set for a project: the defaults are its limits again."""
 

@@ -56,7 +56,7 @@ class ServersAPI(Interface):
         unless filters ask for what is not known. ``for_display`` is as for ``get_server``.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         """Accept the delete of a server in any state; once accepted, it will be carried out.
 

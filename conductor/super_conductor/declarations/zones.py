@@ -33,7 +33,7 @@ class ZonesAPI(Interface):
     ) -> ZoneRecord:
         """Change the given settings of a child zone. Raises ZoneNotFound, Invalid."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_zone(self, context: RequestContext, zone: str, *, force: bool) -> None:
         """Take a child zone out of the tree. Raises ZoneNotFound, ZoneInUse.
 

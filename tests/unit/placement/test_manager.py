@@ -170,6 +170,19 @@ def test_a_deleted_provider_is_not_a_candidate(placement: PlacementService) -> N
     assert placement.providers_that_fit(a_query()) == []
 
 
+def test_a_late_repeat_gives_no_provider_to_its_former_cell(placement: PlacementService) -> None:
+    """It is answered as the first time; another request would do it again."""
+    uuid, first, cells = set_one(placement), admin_context(), (a_uuid(), a_uuid())
+    for context, cell, adopted in (
+        (first, cells[0], [uuid]),
+        (admin_context(), cells[1], [uuid]),
+        (first, cells[0], [uuid]),
+        (admin_context(), cells[1], []),
+    ):
+        answer = placement.api.adopt_providers(context, cell, [uuid], replace=True)
+        assert answer == adopted
+
+
 def test_a_provider_in_use_cannot_be_deleted(placement: PlacementService) -> None:
     """No allocation disappears."""
     uuid = set_one(placement)

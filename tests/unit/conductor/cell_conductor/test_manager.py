@@ -17,6 +17,7 @@ from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.manager import CellConductorManager
+from conductor.common.cell_db import host_requests, services
 from objects.flavor import Flavor
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
@@ -307,3 +308,18 @@ def _is_gone(running: Running, uuid: str) -> bool:
     except exception.InstanceNotFound:
         return True
     return False
+
+
+def test_late_repeats_of_who_has_a_host_change_nothing(running: Running) -> None:
+    """An operator has given it to another agent since, or has not released it again."""
+    first, release = admin_context(), admin_context()
+    running.api.approve_host(first, "new", "agent1")
+    running.api.approve_host(admin_context(), "new", "agent2")
+    running.api.report_services(admin_context(), "agent3", ["c"], {}, service_version=1)
+    running.api.release_host(release, "c")
+    running.api.approve_host(admin_context(), "c", "agent3")
+    running.api.approve_host(first, "new", "agent1")
+    running.api.release_host(release, "c")
+    with running.database.reader() as session:
+        assert not services.find_by_hosts(session, ["c"])["c"].is_released
+        assert host_requests.approved_agents(session, ["new"]) == {"new": "agent2"}

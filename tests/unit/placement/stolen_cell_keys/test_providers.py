@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.context import admin_context
 from placement.providers.sharing import SHARING_TRAIT
 from tests.builders import a_uuid
 from tests.unit.placement.stolen_cell_keys.attacked_placement import (
@@ -204,7 +205,7 @@ def test_an_operator_gives_providers_to_a_cell(signed: SignedPlacement, provider
     engine.resource_providers.create(child, f"child-{child}", root)
     mine, asked = CELLS["thief"], [root, provider, a_uuid()]
     assert operator.adopt_providers(CONTEXT, mine, asked) == sorted([root, child])
-    assert operator.adopt_providers(CONTEXT, mine, asked) == []
+    assert operator.adopt_providers(admin_context(), mine, asked) == []
     (result,) = signed.thief.set_providers(CONTEXT, [a_provider(root)])
     assert result.error is None
     assert operator.adopt_providers(CONTEXT, mine, asked, replace=True) == [provider]

@@ -8,6 +8,7 @@ from armillary import exception
 from objects.instances.new_servers import NewServers
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
+from objects.zones.zone_record import ZoneSettings
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
@@ -73,6 +74,44 @@ def test_a_repeated_change_is_answered_as_before(running: RunningConductor, serv
             )
         if _time == 0:
             running.api.create_flavor(an_admin(), builders.a_flavor("nothing"))
+
+
+def test_a_late_repeat_of_a_soft_delete_leaves_a_restored_server_alone(
+    running: RunningConductor, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cell refuses a request that has ended, as it refuses what cannot be kept."""
+    delete = a_user()
+    running.conf.set_override("reclaim_instance_interval", 60)
+    try:
+        running.api.delete_server(delete, server)
+        assert running.cell.begun[-1] == (server, "soft_delete", {})
+        ended = exception.InstanceInvalidState(
+            instance_uuid=server, operation="soft-delete", reason="the request has ended"
+        )
+        monkeypatch.setattr(running.cell, "refusal", ended)
+        running.api.delete_server(delete, server)
+    finally:
+        running.conf.clear_override("reclaim_instance_interval")
+    assert running.api.get_server(a_user(), server).uuid == server
+
+
+def test_late_repeats_of_what_undoes_leave_alone_what_was_done_since(
+    running: RunningConductor,
+) -> None:
+    """Limits of a project, a zone, an aggregate: each was made once more by the same name."""
+    reset, delete, remove = an_admin(), an_admin(), an_admin()
+    zone = ZoneSettings("rabbit://world:secret@127.0.0.1:1/top")
+    for cores in (5, 7):
+        running.api.update_quotas(an_admin(), "p9", {"cores": cores})
+        running.api.create_zone(an_admin(), "asia", zone, verify=False)
+        if cores == 5:
+            made = running.api.create_aggregate(an_admin(), "rack", None)
+        for _time in range(2):
+            running.api.delete_aggregate(remove, made.uuid)
+        running.api.reset_quotas(reset, "p9")
+        running.api.delete_zone(delete, "asia", force=False)
+    assert running.api.get_quotas(an_admin(), "p9")["cores"]["limit"] == 7
+    assert running.api.get_zone(an_admin(), "asia").name == "asia"
 
 
 def test_servers_are_listed_and_shown(running: RunningConductor, server: str) -> None:
