@@ -27,9 +27,10 @@ def placement_answers(deployment: Deployment) -> bool:
         return False
 
 
-def add_pool(deployment: Deployment, name: str) -> str:
+def add_pool(deployment: Deployment, name: str, token: str = "") -> str:
     """Make a pool of storage of 1,000 GB; return its UUID."""
-    url, headers = placement_url(deployment), {"OpenStack-API-Version": "placement 1.39"}
+    url = placement_url(deployment)
+    headers = {"OpenStack-API-Version": "placement 1.39", "X-Auth-Token": token}
     requests.put(
         f"{url}/traits/{TRAIT}", headers=headers, timeout=waiting.seconds(30)
     ).raise_for_status()

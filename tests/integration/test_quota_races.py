@@ -16,6 +16,7 @@ from tests.fixtures.deployment import deployed
 from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
 from tests.integration.hostile_world import a_public_key
+from tests.integration.pools import add_pool
 from tests.integration.token_deployment import ADMINISTRATOR, Account, TokenDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
@@ -152,6 +153,21 @@ def test_key_pairs_of_a_user_do_not_exceed_theirs_in_two_projects(
         lambda number: {"keypair": {"name": f"key{number}", "public_key": keys[number]}},
     )  # fmt: skip
     kept = alice.get("/os-keypairs")["keypairs"]
+    assert (accepted(answers), len(kept)) == (LIMIT, LIMIT)
+
+
+def test_claims_exceed_neither_their_number_nor_their_amounts(
+    deployment: TwoOfEach, alice: Api
+) -> None:
+    """Of a pool that would have room for all of them."""
+    add_pool(deployment, "shelf", ACCOUNTS[ADMINISTRATOR].token)
+    limits = {"claims": AT_ONCE, "claims:DISK_GB": LIMIT}
+    deployment.put("/armillary/claim-quotas/stars", {"claim_quotas": limits})
+    answers = deployment.ask_together(
+        [USER], "POST", "/v2.1/armillary/claims",
+        lambda _number: {"claim": {"kind": "storage", "resources": {"DISK_GB": 1}}},
+    )  # fmt: skip
+    kept = alice.get("/armillary/claims")["claims"]
     assert (accepted(answers), len(kept)) == (LIMIT, LIMIT)
 
 
