@@ -19,15 +19,18 @@ NAMES_MAX = 1000
 
 SCRIPTS = {  # bash and zsh complete file names where there is nothing else
     # COMP_WORDS is cut at ":" and "=" too, and of a word with these only the last part is replaced.
+    # bash puts what it gets into the line as it is: a name that a user chose would run there.
     "bash": """\
 _armillary() {
-    local line="${COMP_LINE:0:COMP_POINT}" words word
+    local line="${COMP_LINE:0:COMP_POINT}" words word found
     read -ra words <<< "$line"
     [[ $line == *[[:space:]] ]] && words+=("")
     word="${words[${#words[@]}-1]}"
-    local IFS=$'\\n'
-    COMPREPLY=($(armillary __complete "${words[@]:1}" 2>/dev/null))
-    COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[:=]}"}"}")
+    COMPREPLY=()
+    while IFS= read -r found; do
+        printf -v found %q "${found#"${word%"${word##*[:=]}"}"}"
+        COMPREPLY+=("$found")
+    done < <(armillary __complete "${words[@]:1}" 2>/dev/null)
 }
 complete -o default -F _armillary armillary
 """,

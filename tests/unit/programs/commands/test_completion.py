@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,26 @@ def test_each_shell_has_its_script(shell: str, armillary: Armillary, tmp_path: P
         path = tmp_path / "script"
         path.write_text(script)
         subprocess.run([str(shutil.which(shell)), "-n", str(path)], check=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["$(touch made)", "`touch made`", "a;touch made", "a b", "*", "it's", "a\\", "~", "é"]
+)
+def test_a_completed_name_runs_nothing(name: str, armillary: Armillary, tmp_path: Path) -> None:
+    """It is one word of the line that bash makes, and the name."""
+    program = tmp_path / "armillary"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' {shlex.quote(name)}\n")
+    program.chmod(0o755)
+    text = armillary("completion", "bash").out + (
+        "COMP_LINE='armillary server show '; COMP_POINT=${#COMP_LINE}; _armillary\n"
+        'eval "set -- ${COMPREPLY[0]}"; printf "%s|%s" "$#" "$1"'
+    )
+    ended = subprocess.run(
+        ["bash", "-c", text], check=True, capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert ended.stdout == f"1|{name}"
+    assert not (tmp_path / "made").exists()
 
 
 def test_bash_completes_a_command(armillary: Armillary, tmp_path: Path) -> None:
