@@ -23,12 +23,7 @@ def upload(call: Call) -> Answer:
             description=f"The data must be sent as {DATA}, not '{call.media_type[:80]}'."
         )
     _require_no_data(call.image)
-    for name, value in (
-        ("disk_format", call.image.image.disk_format),
-        ("container_format", call.image.container_format),
-    ):
-        if value is None:
-            raise exception.Invalid(f"Set {name} before data is uploaded.")
+    _require_formats(call.image)
     image_id, store = call.image.image.id, call.site.store
     unneeded.delete(call.conductor, store.remove)  # it may make the room that is needed
     stored = store.write(
@@ -37,12 +32,13 @@ def upload(call: Call) -> Answer:
 
     def edit(record: ImageRecord) -> ImageRecord:
         _require_no_data(record)
+        _require_formats(record)
         image = record.image.with_values(status=ACTIVE, size_bytes=stored.size_bytes)
         return replace(record, image=image, checksum=stored.md5, sha512=stored.sha512)
 
     try:
         call.change(edit)
-    except (exception.NotFound, exception.Conflict):
+    except (exception.NotFound, exception.Conflict, exception.Invalid):
         _discard(call, stored)
         raise
     store.publish(image_id, stored)
@@ -75,6 +71,16 @@ def _require_no_data(record: ImageRecord) -> None:
         raise exception.Conflict(
             f"Image {record.image.id} is {record.image.status}: data is uploaded once."
         )
+
+
+def _require_formats(record: ImageRecord) -> None:
+    """Raise Invalid for an image that does not say what its data is."""
+    for name, value in (
+        ("disk_format", record.image.disk_format),
+        ("container_format", record.container_format),
+    ):
+        if value is None:
+            raise exception.Invalid(f"Set {name} before data is uploaded.")
 
 
 def _discard(call: Call, stored: Stored) -> None:

@@ -26,6 +26,7 @@ from objects.images.image_record import (
     DEACTIVATED,
     PUBLIC,
     QUEUED,
+    SAVING,
     SHARED,
     ImageRecord,
 )
@@ -84,6 +85,7 @@ def update(call: Call) -> Answer:
         _VALUES.body(values)
         changed = with_values(record, values)
         _check_names(record, changed)
+        _check_formats(record, changed)
         _authorize_change(call, record, changed)
         return changed
 
@@ -153,6 +155,17 @@ def _check_names(before: ImageRecord, after: ImageRecord) -> None:
     properties = after.image.properties
     for name, reason in known_names.new_mistakes(properties, before.image.properties):
         raise invalid(name, properties[name], reason)
+
+
+def _check_formats(before: ImageRecord, after: ImageRecord) -> None:
+    """Reject another format of data that is there, or is being stored: hosts read it as that."""
+    has_data = before.sha512 is not None or before.image.status == SAVING
+    for name, old, new in (
+        ("disk_format", before.image.disk_format, after.image.disk_format),
+        ("container_format", before.container_format, after.container_format),
+    ):
+        if has_data and old != new:
+            raise exception.Forbidden(reason=f"{name} can be changed until the image has data")
 
 
 def _authorize_change(call: Call, before: ImageRecord, after: ImageRecord) -> None:

@@ -164,6 +164,20 @@ def test_patches_change_fields_and_properties(images: Images) -> None:
             assert shown == (["a", "b"] if change[1] == "/tags" else change[2])
 
 
+@pytest.mark.parametrize("name", ["disk_format", "container_format"])
+@pytest.mark.parametrize("value", [None, "ami"])
+def test_data_keeps_its_format(name: str, value: str | None, images: Images) -> None:
+    """Hosts read it as what its user has said; until there is data, that may change."""
+    image = images.create()
+    change, back = (("replace", f"/{name}", each) for each in (value, image[name]))
+    assert images.patch(image["id"], change).status_code == 200
+    assert images.patch(image["id"], back).status_code == 200
+    assert images.upload(image["id"]) == 204
+    assert images.patch(image["id"], change).status_code == 403
+    assert images.patch(image["id"], back).status_code == 200
+    assert images.show(image["id"])[name] == image[name]
+
+
 def test_a_protected_image_stays(images: Images) -> None:
     """Until it is not protected any more."""
     image = images.create(protected=True)
