@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from oslo_db import exception as oslo_exception
 from sqlalchemy import Engine, event, exc, text
@@ -32,6 +32,7 @@ RETRY_BACKOFF = Backoff(0.05, 2.0, jitter=0.5)
 OUTAGE_BACKOFF = Backoff(1.0, 30.0, jitter=0.2)
 """Backoff while the database does not respond at all."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _COMMIT_CALLBACKS = "armillary_noted"
@@ -149,6 +150,13 @@ class Database:
         with self._translated(), ReaderSession(self.engine, expire_on_commit=False) as session:
             yield session
 
+    def read(
+        self, fn: Callable[Concatenate[Session, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``fn(session, *args, **kwargs)`` in a read-only transaction."""
+        with self.reader() as session:
+            return fn(session, *args, **kwargs)
+
     def peek(self, statement: str) -> tuple[Any, ...]:
         """Return the only row of a query without parameters, as of the last commit.
 
@@ -186,8 +194,10 @@ class Database:
         with self._translated(), self._writer() as session:
             yield session
 
-    def run_in_writer(self, fn: Callable[[Session], T]) -> T:
-        """Return ``fn(session)``, committed; retry on transient errors.
+    def run_in_writer(
+        self, fn: Callable[Concatenate[Session, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``fn(session, *args, **kwargs)``, committed; retry on transient errors.
 
         After a deadlock, a serialisation failure or a lost connection, ``fn`` runs again in a new
         transaction, at most ``max_retries`` times, with an exponential backoff. If the connection
@@ -197,7 +207,7 @@ class Database:
         for attempt in range(self.options.max_retries + 1):
             try:
                 with self._writer() as session:
-                    return fn(session)
+                    return fn(session, *args, **kwargs)
             except _ERRORS as error:
                 is_retried = errors.is_transient(error) or errors.is_unreachable(error)
                 if not is_retried and not errors.is_exhausted_pool(error):
@@ -210,15 +220,17 @@ class Database:
             time.sleep(RETRY_BACKOFF.seconds(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def insert_in_writer(self, fn: Callable[[Session], T]) -> T:
+    def insert_in_writer(
+        self, fn: Callable[Concatenate[Session, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """As ``run_in_writer``; runs ``fn`` again if another transaction inserted its rows first.
 
         The second time ``fn`` finds those rows. Raises a second ``DBDuplicateEntry``.
         """
         try:
-            return self.run_in_writer(fn)
+            return self.run_in_writer(fn, *args, **kwargs)
         except oslo_exception.DBDuplicateEntry:
-            return self.run_in_writer(fn)
+            return self.run_in_writer(fn, *args, **kwargs)
 
     def wait_until_available(self, stop_event: threading.Event) -> bool:
         """Return True when the database responds, or False when ``stop_event`` is set first.

@@ -127,9 +127,7 @@ class IdempotencyRecords:
         try:
             self._database.run_in_writer(lambda session: session.execute(insert))
         except DBDuplicateEntry:  # a repeat; nearly every request is none
-            return self._database.run_in_writer(
-                lambda session: self._begin(session, key, new, owner)
-            )
+            return self._database.run_in_writer(self._begin, key, new, owner)
         return new
 
     def _check_owner(self, owner: str) -> None:

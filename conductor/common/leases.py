@@ -102,17 +102,17 @@ class Leases:
         """Return a lease for a row that the caller will insert with ``**lease.columns``."""
         return Lease(key, f"{self._owner}/{uuid.uuid4().hex}", self._end)
 
-    def take(self, session: Session, key: str, **values: Any) -> Lease | None:
+    def take(self, session: Session, /, key: str, **values: Any) -> Lease | None:
         """Lease a row and set ``values`` (may be SQL expressions); return None if not free."""
         lease = self.held(key)
         free = [self._key == key, self._model.lease_expires_at <= self._now()]
         return lease if self._update(session, free, **lease.columns, **values) else None
 
-    def renew(self, session: Session, lease: Lease, **values: Any) -> bool:
+    def renew(self, session: Session, /, lease: Lease, **values: Any) -> bool:
         """Renew a lease and set ``values``; return False if it was lost and the work must stop."""
         return self._update(session, self._ours(lease), lease_expires_at=self._end, **values) > 0
 
-    def renew_each(self, session: Session, leases: Collection[Lease], **values: Any) -> set[str]:
+    def renew_each(self, session: Session, /, leases: Collection[Lease], **values: Any) -> set[str]:
         """Renew many leases as :meth:`renew` does; return the keys of those that were not lost."""
         if not leases:
             return set()
@@ -132,7 +132,7 @@ class Leases:
         return self._update(session, ours, lease_expires_at=self._end)
 
     def release(
-        self, session: Session, lease: Lease, *, retry_in_seconds: float = 0.0, **values: Any
+        self, session: Session, /, lease: Lease, *, retry_in_seconds: float = 0.0, **values: Any
     ) -> bool:
         """Release a lease, to be taken again after a pause; return False if it was lost."""
         free_at = self._now() + retry_in_seconds

@@ -192,9 +192,7 @@ class Acceptance:
         self, group: Sequence[_Asked], placed: PlacedUsage | None
     ) -> list[Accepted | Exception]:
         try:
-            return self._database.run_in_writer(
-                lambda session: self._accept(session, group, placed)
-            )
+            return self._database.run_in_writer(self._accept, group, placed)
         except (exception.DatabaseUnavailable, UsageChanged):
             raise
         except Exception:
@@ -206,9 +204,7 @@ class Acceptance:
             (accepted,) = self._placed_usage.store_within(
                 asked.context,
                 owner_of(asked.context).project_id,
-                lambda placed: self._database.run_in_writer(
-                    lambda session: self._accept(session, [asked], placed)
-                ),
+                lambda placed: self._database.run_in_writer(self._accept, [asked], placed),
             )
         except Exception as error:
             return error

@@ -39,8 +39,7 @@ class DryRuns:
         self, context: RequestContext, request: DryRunRequest, *, with_hosts: bool
     ) -> DryRun:
         """See ``SuperConductorAPI``."""
-        with self._database.reader() as session:
-            spec = self._spec(session, context, request)
+        spec = self._database.read(self._spec, context, request)
         if spec.instance_group is not None:
             group_members.refresh(
                 spec.instance_group, self._database, self._cells, request_id=context.request_id

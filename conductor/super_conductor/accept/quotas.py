@@ -112,13 +112,11 @@ class QuotasEndpoint:
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:
         check_limits(limits)
-        self._database.run_in_writer(
-            lambda session: quotas_db.set_limits(session, project_id, limits)
-        )
+        self._database.run_in_writer(quotas_db.set_limits, project_id, limits)
         return self.get_quotas(context, project_id)
 
     def reset_quotas(self, context: RequestContext, project_id: str) -> None:
-        self._database.run_in_writer(lambda session: quotas_db.delete_limits(session, project_id))
+        self._database.run_in_writer(quotas_db.delete_limits, project_id)
 
 
 class AllocationsEndpoint:

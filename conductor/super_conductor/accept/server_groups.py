@@ -63,18 +63,14 @@ class ServerGroupsEndpoint:
         self, context: RequestContext, all_projects: bool = False
     ) -> list[InstanceGroup]:
         project_id = context.visible_project if all_projects else context.project_id or ""
-        with self._database.reader() as session:
-            return server_groups.list_groups(session, project_id)
+        return self._database.read(server_groups.list_groups, project_id)
 
     def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
-        with self._database.reader() as session:
-            return server_groups.get_group(session, group, context.visible_project)
+        return self._database.read(server_groups.get_group, group, context.visible_project)
 
     def delete_server_group(self, context: RequestContext, group: str) -> None:
         gone = None if self._notifier.is_silent else self.get_server_group(context, group)
-        self._database.run_in_writer(
-            lambda session: server_groups.delete_group(session, group, context.visible_project)
-        )
+        self._database.run_in_writer(server_groups.delete_group, group, context.visible_project)
         if gone is not None:
             self._notifier.server_group(context, "delete", gone)
 

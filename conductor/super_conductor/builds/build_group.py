@@ -224,8 +224,9 @@ class BuildGroup:
 
     def _still_ours(self, found: Sequence[BuildRequest]) -> list[BuildRequest]:
         ids = {one.reservation_id for one in found}
-        with self._env.database.reader() as session:
-            ours = self._services.leases.held_by(session, [self._leases[id_] for id_ in ids])
+        ours = self._env.database.read(
+            self._services.leases.held_by, [self._leases[id_] for id_ in ids]
+        )
         return [one for one in found if one.reservation_id in ours]
 
     def _leave(self, id_: str, answer: Answer | None = None) -> None:

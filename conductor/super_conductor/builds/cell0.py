@@ -40,17 +40,15 @@ class Cell0:
 
     def get_instance(self, instance_uuid: str) -> Instance:
         """Return an instance. Raises InstanceNotFound, also for a deleted one."""
-        with self._database.reader() as session:
-            return instances.get(session, instance_uuid, cell_uuid=CELL0_UUID)
+        return self._database.read(instances.get, instance_uuid, cell_uuid=CELL0_UUID)
 
     def list_instances(
         self, *, filters: ServerFilters, limit: int, marker: InstanceMarker | None
     ) -> list[Instance]:
         """Return a page of instances, newest first."""
-        with self._database.reader() as session:
-            return instances.list_page(
-                session, filters=filters, limit=limit, marker=marker, cell_uuid=CELL0_UUID
-            )
+        return self._database.read(
+            instances.list_page, filters=filters, limit=limit, marker=marker, cell_uuid=CELL0_UUID
+        )
 
     def update_instance(self, instance_uuid: str, changes: ServerChanges) -> None:
         """Change name, metadata, tags and settings. Idempotent.
@@ -69,9 +67,7 @@ class Cell0:
     def delete_instances(self, instance_uuids: Sequence[str]) -> None:
         """Delete instances; unknown and deleted ones are ignored."""
         now = moment(self._now())
-        self._database.run_in_writer(
-            lambda session: instances.delete_all(session, instance_uuids, now=now)
-        )
+        self._database.run_in_writer(instances.delete_all, instance_uuids, now=now)
 
     def purge(self, *, keep_days: int) -> int:
         """Remove the rows of instances deleted more than ``keep_days`` ago; return their number."""
@@ -80,19 +76,15 @@ class Cell0:
 
     def list_actions(self, instance_uuid: str) -> list[InstanceAction]:
         """Return the actions of an instance, newest first."""
-        with self._database.reader() as session:
-            return actions.list_of(session, instance_uuid)
+        return self._database.read(actions.list_of, instance_uuid)
 
     def list_faults(self, instance_uuid: str) -> list[InstanceFault]:
         """Return the faults of an instance, oldest first."""
-        with self._database.reader() as session:
-            return faults.list_of(session, instance_uuid)
+        return self._database.read(faults.list_of, instance_uuid)
 
     def _store_batch(
         self, context: RequestContext, failed: Sequence[Instance], fault: InstanceFault
     ) -> None:
         now = moment(self._now())
 
-        self._database.run_in_writer(
-            lambda session: instances.insert_failed(session, context, failed, fault, now=now)
-        )
+        self._database.run_in_writer(instances.insert_failed, context, failed, fault, now=now)

@@ -153,14 +153,12 @@ class Handover:
     def _map(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
         held = {one.reservation_id: self._held[one.reservation_id] for one in taken}
         done = self._services.env.database.run_in_writer(
-            lambda session: instance_mapping.map_to_cell(
-                session,
-                self._services.leases,
-                held,
-                cell_uuid,
-                taken,
-                may_have=self._services.peers.cells.enrolments.may_have,
-            )
+            instance_mapping.map_to_cell,
+            self._services.leases,
+            held,
+            cell_uuid,
+            taken,
+            may_have=self._services.peers.cells.enrolments.may_have,
         )
         self.closed.update(done.closed)
         self.lost.update(done.lost)

@@ -244,9 +244,7 @@ class ClaimTask(SchedulingTask):
         """Store that a zone is asked next, and end what zones before it could not serve."""
         entries, trace = self._entries_beyond(path), self._plain_trace()
         if not self._env.database.run_in_writer(
-            lambda session: claims.set_zone(
-                session, self.lease, path, entries=entries, reasons=reasons, trace=trace
-            )
+            claims.set_zone, self.lease, path, entries=entries, reasons=reasons, trace=trace
         ):
             raise LeaseLost(self.lease.key)
         self._end_failed()
@@ -302,7 +300,7 @@ class ClaimTask(SchedulingTask):
 
     def remove(self) -> None:
         """Delete the record; nothing is left of the claim."""
-        self._env.database.run_in_writer(lambda session: claims.remove(session, self.lease))
+        self._env.database.run_in_writer(claims.remove, self.lease)
         LOG.info("%s: claim ended", self.lease.key)
 
     # Helpers
@@ -333,18 +331,14 @@ class ClaimTask(SchedulingTask):
     def _wait(self, reason: NoHostYet) -> None:
         LOG.info("%s: claim waits: %s", self.lease.key, reason)
         pause = self.retry_in_seconds
-        self._env.database.run_in_writer(
-            lambda session: self._leases.release(session, self.lease, retry_in_seconds=pause)
-        )
+        self._env.database.run_in_writer(self._leases.release, self.lease, retry_in_seconds=pause)
 
     def _settle(self, *, free_at: float, **values: Any) -> None:
         """Store the outcome; if the claim's end was accepted meanwhile, end it."""
         now = moment(self._env.now())
         trace = self._plain_trace()
         is_stored = self._env.database.run_in_writer(
-            lambda session: claims.settle(
-                session, self.lease, free_at=free_at, now=now, trace=trace, **values
-            )
+            claims.settle, self.lease, free_at=free_at, now=now, trace=trace, **values
         )
         if not is_stored:
             self._load()
@@ -412,5 +406,5 @@ class Claims(SchedulingWork[ClaimTask]):
     def end(self, uuid: str) -> None:
         """Accept the end of a claim, and release it soon."""
         now = moment(self._env.now())
-        self._env.database.run_in_writer(lambda session: claims.end(session, [uuid], now=now))
+        self._env.database.run_in_writer(claims.end, [uuid], now=now)
         self.resume([uuid])

@@ -63,10 +63,9 @@ class DelegatedClaims:
         """Return a claim with this zone's UUID of its server. Raises InstanceNotFound."""
         if server_uuid is None:
             return claim
-        with self._database.reader() as session:
-            delegated = zone_attempts.find_living(
-                session, server_uuid, zone_attempts.parent_of(context)
-            )
+        delegated = self._database.read(
+            zone_attempts.find_living, server_uuid, zone_attempts.parent_of(context)
+        )
         if delegated is None or delegated.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=server_uuid)
         return dataclasses.replace(claim, server_uuid=delegated.local_uuid)

@@ -90,11 +90,12 @@ class ClaimsEndpoint:
             now = self._now()
             try:
                 self._database.run_in_writer(
-                    lambda session: queries.add_ended(
-                        session, claim_uuid, context,
-                        now=moment(now), free_at=now + LATE_SECONDS_MAX,
-                    )
-                )  # fmt: skip
+                    queries.add_ended,
+                    claim_uuid,
+                    context,
+                    now=moment(now),
+                    free_at=now + LATE_SECONDS_MAX,
+                )
             except db_exception.DBDuplicateEntry:  # it came meanwhile, or is not the caller's
                 self.get_delegated(context, claim_uuid)
             else:
@@ -124,14 +125,12 @@ class ClaimsEndpoint:
             return None
 
     def get_claim(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
-        with self._database.reader() as session:
-            return queries.get(session, claim_uuid, context.visible_project)
+        return self._database.read(queries.get, claim_uuid, context.visible_project)
 
     def explain_claim(
         self, context: RequestContext, claim_uuid: str, with_pools: bool = False
     ) -> ClaimExplanation:
-        with self._database.reader() as session:
-            found = queries.explain(session, claim_uuid, context.visible_project)
+        found = self._database.read(queries.explain, claim_uuid, context.visible_project)
         if found.trace is None:
             path = found.claim.zone
             if path is None:
@@ -185,15 +184,12 @@ class ClaimsEndpoint:
     def get_claim_quotas(
         self, context: RequestContext, project_id: str
     ) -> dict[str, dict[str, int]]:
-        with self._database.reader() as session:
-            return claim_quotas.get(session, self._conf, project_id)
+        return self._database.read(claim_quotas.get, self._conf, project_id)
 
     def update_claim_quotas(
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:
-        self._database.run_in_writer(
-            lambda session: claim_quotas.set_limits(session, project_id, limits)
-        )
+        self._database.run_in_writer(claim_quotas.set_limits, project_id, limits)
         return self.get_claim_quotas(context, project_id)
 
 

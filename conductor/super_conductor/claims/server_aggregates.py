@@ -47,8 +47,7 @@ class ServerAggregates:
         return found
 
     def _host_of(self, context: RequestContext, server_uuid: str) -> str:
-        with self._env.database.reader() as session:
-            mapping = instance_mappings.find_mapping(session, server_uuid)
+        mapping = self._env.database.read(instance_mappings.find_mapping, server_uuid)
         if mapping is None or mapping.queued_for_delete:
             raise _gone(server_uuid)
         if mapping.zone_path is not None:

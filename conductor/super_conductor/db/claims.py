@@ -148,6 +148,7 @@ def list_claims(
 
 def settle(
     session: Session,
+    /,
     lease: Lease,
     *,
     free_at: float,

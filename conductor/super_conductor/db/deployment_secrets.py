@@ -32,7 +32,7 @@ def find_or_make(database: Database, name: str) -> str:
         found = session.get(models.DeploymentSecret, name)
         if found is not None:
             return found.value
-    return database.run_in_writer(lambda session: _make(session, name))
+    return database.run_in_writer(_make, name)
 
 
 def find_or_copy(database: Database, name: str, *, other: str) -> str:
@@ -77,7 +77,7 @@ def replace(database: Database, name: str) -> None:
 def rotate(database: Database, name: str, *, former_until: float) -> None:
     """Replace a secret; the one that it had counts until a time (seconds since 1970)."""
     new = secrets.token_hex(_BYTES)
-    database.run_in_writer(lambda session: _rotate(session, name, new, int(former_until)))
+    database.run_in_writer(_rotate, name, new, int(former_until))
 
 
 def _make(session: Session, name: str) -> str:

@@ -62,6 +62,7 @@ class RecordTable(Generic[Row, Record]):
     def create(
         self,
         session: Session,
+        /,
         *,
         name: str,
         transport_url: str,

@@ -49,9 +49,7 @@ class Deletes(LeasedWork):
 
     def delete(self, context: RequestContext, instance_uuid: str) -> None:
         """Accept a delete and try to perform it at once. Unknown instances are ignored."""
-        is_in_cell = self._env.database.run_in_writer(
-            lambda session: self._accept(session, context, instance_uuid)
-        )
+        is_in_cell = self._env.database.run_in_writer(self._accept, context, instance_uuid)
         LOG.info("%s %s: delete accepted", context.request_id, instance_uuid)
         if is_in_cell:
             self.clean_up([instance_uuid])
@@ -105,8 +103,7 @@ class Deletes(LeasedWork):
         return True
 
     def _by_task(self, instance_uuids: Sequence[str]) -> dict[str, list[Cleanup]]:
-        with self._env.database.reader() as session:
-            found = cleanups.list_cleanups(session, instance_uuids)
+        found = self._env.database.read(cleanups.list_cleanups, instance_uuids)
         by_task: dict[str, list[Cleanup]] = {}
         for one in found:
             by_task.setdefault(one.task, []).append(one)
@@ -123,9 +120,7 @@ class Deletes(LeasedWork):
             LOG.warning("%s: cannot %s; will retry: %s", who, step.name, error)
             return
         if is_done:
-            self._env.database.run_in_writer(
-                lambda session: cleanups.delete_cleanups(session, uuids, task)
-            )
+            self._env.database.run_in_writer(cleanups.delete_cleanups, uuids, task)
 
 
 class CleanupTask:

@@ -52,12 +52,10 @@ class AggregatesEndpoint:
         )
 
     def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
-        with self._database.reader() as session:
-            return aggregates.list_aggregates(session)
+        return self._database.read(aggregates.list_aggregates)
 
     def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
-        with self._database.reader() as session:
-            return aggregates.get_aggregate(session, aggregate)
+        return self._database.read(aggregates.get_aggregate, aggregate)
 
     def update_aggregate(
         self, context: RequestContext, aggregate: str, changes: AggregateChanges
@@ -109,8 +107,7 @@ class AggregatesEndpoint:
         """
         if self._notifier.is_silent:
             return
-        with self._database.reader() as session:
-            before = aggregates.get_aggregate(session, aggregate)
+        before = self._database.read(aggregates.get_aggregate, aggregate)
         self._notifier.aggregate(context, what, before, START)
 
     def _change(

@@ -23,54 +23,41 @@ class FlavorsEndpoint:
 
     def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
         now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: flavors.create_flavor(session, flavor, now=now)
-        )
+        return self._database.run_in_writer(flavors.create_flavor, flavor, now=now)
 
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
-        with self._database.reader() as session:
-            return flavors.get_flavor(session, flavor, context)
+        return self._database.read(flavors.get_flavor, flavor, context)
 
     def list_flavors(
         self, context: RequestContext, *, is_public: bool | None = True
     ) -> list[Flavor]:
-        with self._database.reader() as session:
-            return flavors.list_flavors(session, context, is_public=is_public)
+        return self._database.read(flavors.list_flavors, context, is_public=is_public)
 
     def change_extra_specs(
         self, context: RequestContext, flavor: str, changes: dict[str, str | None]
     ) -> Flavor:
         now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: flavors.change_extra_specs(session, flavor, changes, now=now)
-        )
+        return self._database.run_in_writer(flavors.change_extra_specs, flavor, changes, now=now)
 
     def set_flavor_description(
         self, context: RequestContext, flavor: str, description: str | None
     ) -> Flavor:
         now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: flavors.set_description(session, flavor, description, now=now)
-        )
+        return self._database.run_in_writer(flavors.set_description, flavor, description, now=now)
 
     def list_flavor_access(self, context: RequestContext, flavor: str) -> list[str]:
-        with self._database.reader() as session:
-            return flavors.list_access(session, flavor)
+        return self._database.read(flavors.list_access, flavor)
 
     def add_flavor_access(self, context: RequestContext, flavor: str, project_id: str) -> list[str]:
-        return self._database.run_in_writer(
-            lambda session: flavors.add_access(session, flavor, project_id)
-        )
+        return self._database.run_in_writer(flavors.add_access, flavor, project_id)
 
     def remove_flavor_access(
         self, context: RequestContext, flavor: str, project_id: str
     ) -> list[str]:
-        return self._database.run_in_writer(
-            lambda session: flavors.remove_access(session, flavor, project_id)
-        )
+        return self._database.run_in_writer(flavors.remove_access, flavor, project_id)
 
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
-        self._database.run_in_writer(lambda session: flavors.delete_flavor(session, flavor))
+        self._database.run_in_writer(flavors.delete_flavor, flavor)
 
 
 class ImagesEndpoint:
@@ -82,47 +69,36 @@ class ImagesEndpoint:
 
     def delete_image(self, context: RequestContext, image: str) -> None:
         now = moment(self._now())
-        self._database.run_in_writer(
-            lambda session: images.delete_image(session, image, context, now=now)
-        )
+        self._database.run_in_writer(images.delete_image, image, context, now=now)
 
     def create_image(
         self, context: RequestContext, record: ImageRecord, *, of_owner_max: int | None = None
     ) -> ImageRecord:
         now = moment(self._now())
         return self._database.run_in_writer(
-            lambda session: images.create_record(
-                session, record, now=now, of_owner_max=of_owner_max
-            )
+            images.create_record, record, now=now, of_owner_max=of_owner_max
         )
 
     def get_image(self, context: RequestContext, image: str) -> ImageRecord:
-        with self._database.reader() as session:
-            return images.get_record(session, image, context)
+        return self._database.read(images.get_record, image, context)
 
     def list_images(
         self, context: RequestContext, *, nameable_only: bool = False
     ) -> list[ImageRecord]:
-        with self._database.reader() as session:
-            return images.list_records(session, context, nameable_only=nameable_only)
+        return self._database.read(images.list_records, context, nameable_only=nameable_only)
 
     def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
-        with self._database.reader() as session:
-            return images.list_pending_delete(session)
+        return self._database.read(images.list_pending_delete)
 
     def answer_image_sharing(
         self, context: RequestContext, image: str, member: str, status: str
     ) -> ImageRecord:
         now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: images.answer_sharing(session, image, member, status, now=now)
-        )
+        return self._database.run_in_writer(images.answer_sharing, image, member, status, now=now)
 
     def update_image(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: images.update_record(session, record, now=now)
-        )
+        return self._database.run_in_writer(images.update_record, record, now=now)
 
 
 class KeyPairsEndpoint:
@@ -146,14 +122,10 @@ class KeyPairsEndpoint:
         return self._database.run_in_writer(create)
 
     def get_key_pair(self, context: RequestContext, user_id: str, name: str) -> KeyPair:
-        with self._database.reader() as session:
-            return key_pairs.get_key_pair(session, user_id, name)
+        return self._database.read(key_pairs.get_key_pair, user_id, name)
 
     def list_key_pairs(self, context: RequestContext, user_id: str) -> list[KeyPair]:
-        with self._database.reader() as session:
-            return key_pairs.list_key_pairs(session, user_id)
+        return self._database.read(key_pairs.list_key_pairs, user_id)
 
     def delete_key_pair(self, context: RequestContext, user_id: str, name: str) -> None:
-        self._database.run_in_writer(
-            lambda session: key_pairs.delete_key_pair(session, user_id, name)
-        )
+        self._database.run_in_writer(key_pairs.delete_key_pair, user_id, name)

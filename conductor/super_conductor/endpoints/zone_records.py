@@ -33,9 +33,7 @@ class ZoneRecordsEndpoint:
             raise exception.Invalid(reason="a zone needs the transport_url of its broker")
         return _record(
             self._database.run_in_writer(
-                lambda session: zone_records.create_zone(
-                    session, name=name, now=moment(self._now()), **values
-                )
+                zone_records.create_zone, name=name, now=moment(self._now()), **values
             )
         )
 
@@ -45,16 +43,12 @@ class ZoneRecordsEndpoint:
         values = self._checked(settings, verify=verify)
         return _record(
             self._database.run_in_writer(
-                lambda session: zone_records.update_zone(
-                    session, zone, values, now=moment(self._now())
-                )
+                zone_records.update_zone, zone, values, now=moment(self._now())
             )
         )
 
     def delete_zone(self, context: RequestContext, zone: str, force: bool) -> None:
-        self._database.run_in_writer(
-            lambda session: zone_records.delete_zone(session, zone, force=force)
-        )
+        self._database.run_in_writer(zone_records.delete_zone, zone, force=force)
 
     def _checked(self, settings: ZoneSettings, *, verify: bool) -> dict[str, Any]:
         """Return the given values. Raises Invalid for a URL that leads to no broker."""

@@ -110,8 +110,7 @@ class Cells:
 
     def list_cells(self) -> list[CellMapping]:
         """Return all cells except cell0, including disabled ones."""
-        with self._database.reader() as session:
-            cells = cells_db.list_cells(session)
+        cells = self._database.read(cells_db.list_cells)
         self._links.drop_others({cell.uuid for cell in cells})
         return cells
 
@@ -121,8 +120,7 @@ class Cells:
         ``question`` is called with the cell's client in one of that cell's threads, perhaps much
         later.
         """
-        with self._database.reader() as session:
-            cell = cells_db.get_cell(session, cell_uuid)
+        cell = self._database.read(cells_db.get_cell, cell_uuid)
         return self._link_to(cell).ask(question)
 
     def call(self, cell_uuid: str, question: Question[T]) -> T:
@@ -137,8 +135,7 @@ class Cells:
 
     def check_answering(self, cell_uuid: str) -> None:
         """Raise CellUnavailable, without asking, if a cell did not answer the last time."""
-        with self._database.reader() as session:
-            cell = cells_db.get_cell(session, cell_uuid)
+        cell = self._database.read(cells_db.get_cell, cell_uuid)
         if self._link_to(cell).is_silent:
             raise exception.CellUnavailable(cell=cell.name, reason="no answer to the last request")
 

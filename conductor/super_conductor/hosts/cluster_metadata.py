@@ -38,8 +38,7 @@ class MetadataPublisher:
 
     def get_cluster_metadata(self, context: RequestContext) -> ClusterMetadataDict:
         """See ``SuperConductorAPI``."""
-        with self._database.reader() as session:
-            return self._read(session)
+        return self._database.read(self._read)
 
     def push_to_schedulers(self) -> None:
         """Push the metadata to all schedulers."""
@@ -55,8 +54,7 @@ class MetadataPublisher:
 
     def push_to_schedulers_if_changed(self) -> None:
         """Push the metadata if another process changed it, such as ``armillary-manage``."""
-        with self._database.reader() as session:
-            seq = metadata_seq.get_seq(session)
+        seq = self._database.read(metadata_seq.get_seq)
         if seq != self._seq_pushed:
             self.push_to_schedulers()
 
@@ -123,8 +121,7 @@ class MetadataPublisher:
             return host_mappings.node_uuids_of(session, hosts)
 
     def _list_aggregates(self) -> list[Aggregate]:
-        with self._database.reader() as session:
-            return aggregates.list_aggregates(session)
+        return self._database.read(aggregates.list_aggregates)
 
     @staticmethod
     def _read(session: Session) -> ClusterMetadataDict:

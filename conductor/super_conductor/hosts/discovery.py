@@ -76,8 +76,7 @@ def discover_hosts(
     ``cell_uuid`` selects one cell. ``foreign`` is kept by callers that repeat this. Raises
     CellNotFound for an unknown cell. The result names cells that did not answer.
     """
-    with database.reader() as session:
-        asked = _cells_to_ask(session, cell_uuid)
+    asked = database.read(_cells_to_ask, cell_uuid)
     answers: Answers[dict[str, list[str]]] = cells.ask_all(_hosts_of, among=asked)
     found = Discovered({}, [], answers.down_cells)
     for cell in asked:
@@ -104,8 +103,7 @@ def find_refused_hosts(database: Database, cells: Cells, cell_uuid: str) -> list
     Raises CellNotFound, CellUnavailable.
     """
     hosts = cells.call(cell_uuid, _hosts_of)
-    with database.reader() as session:
-        mapped = host_mappings.cells_of_hosts(session)
+    mapped = database.read(host_mappings.cells_of_hosts)
     new = sorted(hosts.keys() - mapped.keys())
     return [host for host in new if not cells.enrolments.may_have(cell_uuid, host)]
 
@@ -169,8 +167,7 @@ def _compare(
     database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
 ) -> tuple[list[str], list[str], list[str]]:
     """Store new and changed hosts; return both, and those of other cells, sorted."""
-    with database.reader() as session:
-        known = host_mappings.list_node_uuids(session, cell.uuid)
+    known = database.read(host_mappings.list_node_uuids, cell.uuid)
     new = sorted(hosts.keys() - known.keys())
     changed = sorted(host for host, nodes in hosts.items() if known.get(host, []) != nodes)
     if not new and not changed:
@@ -184,8 +181,7 @@ def _compare(
             host_mappings.set_node_uuids(session, host, cell.uuid, hosts[host])
 
     database.run_in_writer(write)
-    with database.reader() as session:
-        ours = host_mappings.list_node_uuids(session, cell.uuid)
+    ours = database.read(host_mappings.list_node_uuids, cell.uuid)
     return (
         [host for host in new if host in ours],
         [host for host in changed if host in ours],
@@ -197,8 +193,7 @@ def _without_foreign_nodes(
     database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
     """Return the hosts without the compute nodes of other cells' hosts."""
-    with database.reader() as session:
-        cells = host_mappings.cells_of_nodes(session)
+    cells = database.read(host_mappings.cells_of_nodes)
     own = {
         host: [node for node in nodes if cells.get(node, cell.uuid) == cell.uuid]
         for host, nodes in hosts.items()

@@ -84,8 +84,7 @@ class HostDetailsEndpoint:
     def get_host_events(
         self, context: RequestContext, host: str, limit: int, marker: str | None = None
     ) -> HostEventPage:
-        with self._database.reader() as session:
-            mapping = host_mappings.find_host_mapping(session, host)
+        mapping = self._database.read(host_mappings.find_host_mapping, host)
         if mapping is None:
             raise exception.HostNotFound(host=host)
         found = self._cells.call(

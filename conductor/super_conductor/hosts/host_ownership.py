@@ -43,10 +43,9 @@ class HostOwnershipEndpoint:
             new = self._may_map(session, cell_uuid, unmapped)
         new = self._named_by_cell(cell_uuid, new)
         if new:
-            self._database.run_in_writer(lambda session: _add(session, cell_uuid, new))
+            self._database.run_in_writer(_add, cell_uuid, new)
             self._metadata.aggregates_of_hosts_changed(new)
-            with self._database.reader() as session:
-                unmapped = _not_mapped(session, cell_uuid, hosts)
+            unmapped = self._database.read(_not_mapped, cell_uuid, hosts)
         return sorted(node for nodes in unmapped.values() for node in nodes)
 
     def _named_by_cell(

@@ -87,8 +87,7 @@ class Hosts:
     ) -> dict[str, Service]:
         cells = self._cells_of(hosts)
         answers = self._ask(cells, lambda cell: cell.find_compute_services(context, hosts))
-        with self._database.reader() as session:
-            zones = aggregates.zones_of(session, hosts)
+        zones = self._database.read(aggregates.zones_of, hosts)
         return {
             service.host: self._placed(service, cell, zones)
             for cell, found in answers.by_cell.items()
@@ -163,16 +162,12 @@ class Hosts:
                 method="delete_service", topic="cell_conductor",
                 reason=f"wrong answer: the service is on {service.host}, not on {host}",
             )  # fmt: skip
-        changed = self._database.run_in_writer(
-            lambda session: departed_hosts.forget(session, host, cell_uuid)
-        )
+        changed = self._database.run_in_writer(departed_hosts.forget, host, cell_uuid)
         self._metadata.aggregates_changed(changed)
 
     def _set_leaving(self, host: str, cell_uuid: str, *, is_leaving: bool) -> None:
         self._database.run_in_writer(
-            lambda session: host_mappings.set_leaving(
-                session, host, cell_uuid, is_leaving=is_leaving
-            )
+            host_mappings.set_leaving, host, cell_uuid, is_leaving=is_leaving
         )
 
     def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
@@ -205,8 +200,7 @@ class Hosts:
                 hosts[service.host] = HostAvailability(
                     service.up, service.disabled, service.last_seen_up
                 )
-        with self._database.reader() as session:
-            named = aggregates.zone_names(session)
+        named = self._database.read(aggregates.zone_names)
         for name in (*named, self._conf.default_availability_zone):
             zones.setdefault(name, {})
         return [AvailabilityZone(name, hosts) for name, hosts in sorted(zones.items())]
@@ -268,8 +262,7 @@ class Hosts:
 
     def _cells_of(self, hosts: Collection[str]) -> dict[str, str]:
         """Return host -> UUID of its cell, for those of these hosts that have one."""
-        with self._database.reader() as session:
-            mapped = host_mappings.find_host_mappings(session, hosts)
+        mapped = self._database.read(host_mappings.find_host_mappings, hosts)
         return {host: one.cell_uuid for host, one in mapped.items()}
 
     def _ask(self, cells: Mapping[str, str], question: Question[T]) -> Answers[T]:
@@ -300,8 +293,7 @@ class Hosts:
         return service
 
     def _zones(self) -> dict[str, str]:
-        with self._database.reader() as session:
-            return aggregates.zones_of_hosts(session)
+        return self._database.read(aggregates.zones_of_hosts)
 
     def _instances_on(self, context: RequestContext, node: ComputeNode) -> list[Instance]:
         assert node.cell_uuid is not None

@@ -73,14 +73,14 @@ class ZoneGuard:
         except Exception:
             if announced:
                 with contextlib.suppress(exception.ArmillaryError):
-                    self._database.run_in_writer(lambda s: zone_changes.end(s, change_id))
+                    self._database.run_in_writer(zone_changes.end, change_id)
             raise
         raise exception.Conflict(reason="other requests keep changing the same aggregates")
 
     def withdraw_old(self) -> None:
         """Withdraw changes whose conductor was killed, so that their hosts are selected again."""
         before = self._now() - ANNOUNCED_SECONDS_MAX
-        self._database.run_in_writer(lambda session: zone_changes.end_old(session, before))
+        self._database.run_in_writer(zone_changes.end_old, before)
 
     def _make(
         self, change: Callable[[Session], T], change_id: str, announced: Collection[str]

@@ -56,9 +56,7 @@ class CellRelay:
         if change.target_cell_uuid is None:
             if cell_uuid != change.source_cell_uuid:
                 raise _foreign(cell_uuid, change)
-            self._database.run_in_writer(
-                lambda session: cell_changes.set_target(session, migration_uuid, to_cell_uuid)
-            )
+            self._database.run_in_writer(cell_changes.set_target, migration_uuid, to_cell_uuid)
         other = self._other(migration_uuid, record.instance.uuid, cell_uuid)
         if other != to_cell_uuid:
             raise exception.Conflict(
@@ -101,7 +99,7 @@ class CellRelay:
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         self._check_owner(record)
         self._cells.call(other, lambda cell: cell.take_over_instance(context, record))
-        self._database.run_in_writer(lambda session: self._map(session, record, other))
+        self._database.run_in_writer(self._map, record, other)
         LOG.info("%s: handed over to cell %s", instance_uuid, other)
 
     def _map(self, session: Session, record: ServerRecord, cell_uuid: str) -> None:
@@ -114,8 +112,7 @@ class CellRelay:
     def end_cell_change(
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
-        with self._database.reader() as session:
-            present = cell_changes.find(session, migration_uuid)
+        present = self._database.read(cell_changes.find, migration_uuid)
         if present is None or present.instance_uuid != instance_uuid:
             return
         if not present.has(cell_uuid):
@@ -149,8 +146,7 @@ class CellRelay:
         self, context: RequestContext, instance_uuids: Sequence[str]
     ) -> list[str]:
         _check_count(instance_uuids)
-        with self._database.reader() as session:
-            mappings = instance_mappings.find_mappings(session, instance_uuids)
+        mappings = self._database.read(instance_mappings.find_mappings, instance_uuids)
         return sorted(
             uuid
             for uuid in set(instance_uuids)
@@ -163,8 +159,7 @@ class CellRelay:
             return sorted(moves.known(session, migration_uuids))
 
     def _find(self, migration_uuid: str, instance_uuid: str) -> CellChange:
-        with self._database.reader() as session:
-            change = cell_changes.find(session, migration_uuid)
+        change = self._database.read(cell_changes.find, migration_uuid)
         if change is None or change.instance_uuid != instance_uuid:
             raise _not_moving(instance_uuid, migration_uuid)
         return change
@@ -172,8 +167,7 @@ class CellRelay:
     def _check_owner(self, record: ServerRecord) -> None:
         """Raise NotItsOwn unless an instance is passed on as its project's and user's."""
         said = record.instance
-        with self._database.reader() as session:
-            mapping = instance_mappings.find_mapping(session, said.uuid)
+        mapping = self._database.read(instance_mappings.find_mapping, said.uuid)
         if mapping is not None and (mapping.project_id, mapping.user_id) != (
             said.project_id, said.user_id,
         ):  # fmt: skip

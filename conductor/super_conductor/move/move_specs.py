@@ -30,8 +30,7 @@ def make(
     instance stays in its cell unless the move may leave it. A host that the user requested is the
     only one allowed. ``aliases`` are [pci] alias.
     """
-    with database.reader() as session:
-        spec = request_specs.get_spec(session, move.instance_uuid)
+    spec = database.read(request_specs.get_spec, move.instance_uuid)
     spec.flavor = new_flavor_of(move) or instance.flavor
     spec.image = instance.image
     spec.num_instances = 1

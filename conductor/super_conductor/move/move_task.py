@@ -334,8 +334,7 @@ class MoveTask(SchedulingTask):
             )
 
     def _stored_spec(self) -> RequestSpec | None:
-        with self._env.database.reader() as session:
-            return request_specs.find_spec(session, [self._move.instance_uuid])
+        return self._env.database.read(request_specs.find_spec, [self._move.instance_uuid])
 
     @property
     def _context(self) -> RequestContext:
@@ -397,8 +396,6 @@ class Moves(SchedulingWork[MoveTask]):
                 self._let_go(lease)
                 raise
             self.keeper.drop(lease)
-            self._env.database.run_in_writer(
-                lambda session: moves.remove(session, move.migration_uuid)
-            )
+            self._env.database.run_in_writer(moves.remove, move.migration_uuid)
             raise
         self.start(lease)

@@ -49,8 +49,9 @@ class ResizeUsage:
 
     def reconcile(self) -> int:
         """Reconcile the next batch; return the number of instances whose resize has ended."""
-        with self._database.reader() as session:
-            found = instance_mappings.list_resizing(session, after=self._after, limit=BATCH_SIZE)
+        found = self._database.read(
+            instance_mappings.list_resizing, after=self._after, limit=BATCH_SIZE
+        )
         self._after = found[-1].instance_uuid if len(found) == BATCH_SIZE else ""
         waiting = self._unconfirmed.waiting()
         return sum(self._reconcile(one) for one in found if one.instance_uuid not in waiting)
@@ -68,8 +69,7 @@ class ResizeUsage:
         next passes correct.
         """
         known = {one.uuid: one for one in instances if one.task_state is None}
-        with self._database.reader() as session:
-            counted = instance_mappings.sizes(session, known)
+        counted = self._database.read(instance_mappings.sizes, known)
         wrong = {
             uuid: size
             for uuid, size in counted.items()
@@ -78,9 +78,7 @@ class ResizeUsage:
         }
         if not wrong:
             return []
-        found = self._database.run_in_writer(
-            lambda session: instance_mappings.recheck_sizes(session, wrong)
-        )
+        found = self._database.run_in_writer(instance_mappings.recheck_sizes, wrong)
         for uuid in found:
             LOG.warning(
                 "%s is %s: its quota usage (vCPUs, MiB) is %s, its flavor has %s; correcting it",
@@ -108,7 +106,7 @@ class ResizeUsage:
         if size == resizing.size:
             return False
         is_taken = self._database.run_in_writer(
-            lambda session: instance_mappings.replace_size(session, uuid, resizing.size, size)
+            instance_mappings.replace_size, uuid, resizing.size, size
         )
         return is_taken and not size.is_resizing
 

@@ -66,10 +66,12 @@ class LostServers:
         before = moment(self._now()) - self._min_age
         after = ""
         while True:
-            with self._database.reader() as session:
-                uuids = instance_mappings.list_counted(
-                    session, created_before=before, after=after, limit=CONSUMERS_MAX
-                )
+            uuids = self._database.read(
+                instance_mappings.list_counted,
+                created_before=before,
+                after=after,
+                limit=CONSUMERS_MAX,
+            )
             if not uuids:
                 return
             yield uuids

@@ -56,8 +56,7 @@ class Orphans:
         # Build requests are read first: a server that moves to a cell is seen twice rather than
         # never.
         unseen = set(consumers) - self._pending(consumers)
-        with self._database.reader() as session:
-            mappings = instance_mappings.find_mappings(session, unseen)
+        mappings = self._database.read(instance_mappings.find_mappings, unseen)
         unseen -= {uuid for uuid, mapping in mappings.items() if self._is_in_cell0(mapping)}
         search = self._search(context, unseen)
         unsure = {uuid for uuid in search.missing if _may_be_in(mappings.get(uuid), search)}

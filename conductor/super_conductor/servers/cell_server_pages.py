@@ -62,8 +62,9 @@ class CellServers:
             yield page
 
     def _mapped_here(self, cell: CellMapping, instances: Sequence[Instance]) -> list[Instance]:
-        with self._database.reader() as session:
-            mappings = instance_mappings.find_mappings(session, [one.uuid for one in instances])
+        mappings = self._database.read(
+            instance_mappings.find_mappings, [one.uuid for one in instances]
+        )
         kept = []
         for one in instances:
             mapping = mappings.get(one.uuid)

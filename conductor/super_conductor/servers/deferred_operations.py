@@ -157,8 +157,7 @@ class DeferredOperations(LeasedWork):
 
         Raises InstanceInvalidState while another one does, which this one may not replace.
         """
-        with self._database.reader() as session:
-            present = deferred_operations.find(session, instance_uuid)
+        present = self._database.read(deferred_operations.find, instance_uuid)
         wanted = Deferred(instance_uuid, operation, {}, context, moment(self._env.now()))
         return _is_same(wanted, present)
 
@@ -196,9 +195,7 @@ class DeferredOperations(LeasedWork):
             if not self._is_hopeless(context, deferred, error):
                 return False
         self._failures.pop(uuid, None)
-        self._database.run_in_writer(
-            lambda session: deferred_operations.remove(session, uuid, owner=lease.owner)
-        )
+        self._database.run_in_writer(deferred_operations.remove, uuid, owner=lease.owner)
         return True
 
     def _is_hopeless(self, context: RequestContext, deferred: Deferred, error: Exception) -> bool:

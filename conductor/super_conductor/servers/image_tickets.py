@@ -100,8 +100,7 @@ class ImageTickets:
         """
         if image is None:
             return []
-        with self._database.reader() as session:
-            record = images.find_record(session, image.id)
+        record = self._database.read(images.find_record, image.id)
         ticket = None if record is None else self.ticket(record)
         if ticket is None:
             return []

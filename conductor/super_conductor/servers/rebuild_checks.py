@@ -30,8 +30,7 @@ class RebuildChecks:
 
     def check(self, context: RequestContext, instance: Instance, image: ImageMeta) -> None:
         """Raise NoValidHost with the reason if the host cannot run the image."""
-        with self._database.reader() as session:
-            spec = request_specs.get_spec(session, instance.uuid)
+        spec = self._database.read(request_specs.get_spec, instance.uuid)
         spec.flavor, spec.image = instance.flavor, image
         spec.num_instances = 1
         spec.force_hosts, spec.force_nodes = [], []

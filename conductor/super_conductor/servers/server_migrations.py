@@ -40,8 +40,7 @@ class ServerMigrations:
         if filters.instance_uuid and answers.down_cells:
             self._servers.check_reachable(context, filters.instance_uuid)
         by_uuid: dict[str, Migration] = {}
-        with self._database.reader() as session:
-            own = own_migrations(session, answers.by_cell)
+        own = self._database.read(own_migrations, answers.by_cell)
         for move in own:
             if move.uuid not in by_uuid or _touched(move) > _touched(by_uuid[move.uuid]):
                 by_uuid[move.uuid] = move  # for a move between cells, both have a record

@@ -172,14 +172,13 @@ class ServerOperations:
         named = resolved(self._database, context, arguments)
         flavor = named.new_flavor
         if operation == "resize" and flavor is not None:
-            with self._database.reader() as session:
-                mapping = instance_mappings.find_mapping(session, instance_uuid)
+            mapping = self._database.read(instance_mappings.find_mapping, instance_uuid)
             if mapping is not None:
                 self._placed_usage.store_within(
                     context,
                     mapping.project_id,
                     lambda placed: self._database.run_in_writer(
-                        lambda session: self._quota.reserve_remote(session, mapping, flavor, placed)
+                        self._quota.reserve_remote, mapping, flavor, placed
                     ),
                 )
         return named
@@ -217,8 +216,7 @@ class ServerOperations:
 
     def is_move_stored(self, context: RequestContext, instance_uuid: str) -> bool:
         """Return whether this request has stored a move of the server, which is then resumed."""
-        with self._database.reader() as session:
-            move = moves.find_of(session, instance_uuid)
+        move = self._database.read(moves.find_of, instance_uuid)
         return move is not None and move.context.request_id == context.request_id
 
     def record_refusal(
@@ -257,8 +255,7 @@ class ServerOperations:
 
         Raises InstanceInvalidState for a revert while the former host is down.
         """
-        with self._database.reader() as session:
-            changes = cell_changes.list_of(session, asked.instance.uuid)
+        changes = self._database.read(cell_changes.list_of, asked.instance.uuid)
         for change in changes:
             former = change.other(asked.cell_uuid)
             if former is not None:
@@ -331,8 +328,7 @@ class ServerOperations:
         changes = asked.arguments.changes
         if changes is None or not (changes.metadata or changes.files):
             return changes
-        with self._database.reader() as session:
-            limits = quotas.limits_of(session, self._conf, asked.instance.project_id)
+        limits = self._database.read(quotas.limits_of, self._conf, asked.instance.project_id)
         quotas.check_files(limits, changes.files or {})
         return dataclasses.replace(changes, metadata_items_max=limits["metadata_items"])
 

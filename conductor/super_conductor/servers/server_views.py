@@ -66,8 +66,7 @@ class ServerReader:
 
         ``is_brief``: do not wait long for a cell that did not answer the last time.
         """
-        with self._database.reader() as session:
-            pending = build_requests.find_instance(session, instance_uuid)
+        pending = self._database.read(build_requests.find_instance, instance_uuid)
         # Read afterwards: an instance that has just left the build requests is mapped by now.
         mapping = self._get_mapping(context, instance_uuid)
         if mapping.cell_uuid is None and pending is None:
@@ -246,8 +245,7 @@ class ServerReader:
         )
 
     def _get_mapping(self, context: RequestContext, instance_uuid: str) -> InstanceMapping:
-        with self._database.reader() as session:
-            mapping = instance_mappings.find_mapping(session, instance_uuid)
+        mapping = self._database.read(instance_mappings.find_mapping, instance_uuid)
         if mapping is None or not (context.is_admin or mapping.project_id == context.project_id):
             raise exception.InstanceNotFound(instance_uuid=instance_uuid)
         return mapping
@@ -333,8 +331,9 @@ class ServerReader:
     ) -> list[Instance]:
         """Return those built for the parent zone that asks: it may see no others."""
         parent = zone_attempts.parent_of(context)
-        with self._database.reader() as session:
-            delegated = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
+        delegated = self._database.read(
+            zone_attempts.by_local_uuid, [one.uuid for one in instances]
+        )
         return [
             one
             for one in instances
@@ -349,8 +348,7 @@ class ServerReader:
         """Replace local UUIDs of instances built for this zone's own walks by the users' UUIDs."""
         listed = list(places)
         uuids = [one.uuid for _place, seen in listed for one in seen]
-        with self._database.reader() as session:
-            own = uuid_translation.of_own(session, uuids)
+        own = self._database.read(uuid_translation.of_own, uuids)
         found = [one for _place, seen in listed for one in seen if one.uuid in own]
         if not found:
             return listed
@@ -365,10 +363,9 @@ class ServerReader:
         out. An instance that has left the build requests or its cell since they were read is
         returned as it was there.
         """
-        with self._database.reader() as session:
-            mappings = instance_mappings.find_mappings(
-                session, [one.instance.uuid for one in copies]
-            )
+        mappings = self._database.read(
+            instance_mappings.find_mappings, [one.instance.uuid for one in copies]
+        )
         found = []
         for one in copies:
             mapping = mappings.get(one.instance.uuid)

@@ -73,9 +73,7 @@ class SnapshotsEndpoint:
             self._operations.operate(context, instance_uuid, operation, arguments)
         except exception.ArmillaryError:
             # If the outcome is unknown, the operation finds no image at its end, and is undone.
-            self._database.run_in_writer(
-                lambda session: images.delete_record(session, made.image.id)
-            )
+            self._database.run_in_writer(images.delete_record, made.image.id)
             raise
         return made
 

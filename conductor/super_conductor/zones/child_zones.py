@@ -60,8 +60,7 @@ class ZoneLinks:
         ``question`` is called with the zone's client in one of that zone's threads, perhaps much
         later.
         """
-        with self._database.reader() as session:
-            zone = zone_records.get_zone(session, name)
+        zone = self._database.read(zone_records.get_zone, name)
         try:
             link = self._links.to(zone)
         except exception.ConfigurationError as error:

@@ -99,18 +99,15 @@ class DelegatedBuilds:
         group = order.request_spec.instance_group
         if group is not None and parent != zone_attempts.OWN:
             parents.check_group(self._env.database, context, group)
-        stored = self._env.database.insert_in_writer(
-            lambda session: self._store(session, context, order)
-        )
+        stored = self._env.database.insert_in_writer(self._store, context, order)
         for lease in stored:
             self._begin(lease)
 
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
-        with self._env.database.reader() as session:
-            found = zone_attempts.list_delegated(
-                session, instance_uuids, zone_attempts.parent_of(context)
-            )
+        found = self._env.database.read(
+            zone_attempts.list_delegated, instance_uuids, zone_attempts.parent_of(context)
+        )
         return self._states(context, [attempts[-1] for attempts in found.values()])
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
@@ -125,8 +122,7 @@ class DelegatedBuilds:
 
         for local_uuid in self._env.database.run_in_writer(write):
             self._delete(context, local_uuid)
-        with self._env.database.reader() as session:
-            found = zone_attempts.list_delegated(session, attempts, parent)
+        found = self._env.database.read(zone_attempts.list_delegated, attempts, parent)
         return {
             instance_uuid: self._answer_of_all(context, tried)
             for instance_uuid, tried in found.items()

@@ -74,8 +74,7 @@ class HiddenHosts:
 
     def _known(self, words: Collection[str]) -> dict[str, str]:
         """Return those of these words that are hosts, each with the UUID of its node."""
-        with self._database.reader() as session:
-            found = host_mappings.nodes_by_host(session, words)
+        found = self._database.read(host_mappings.nodes_by_host, words)
         return {
             host: nodes[0] if nodes else HIDDEN
             for host, nodes in found.items()

@@ -101,8 +101,9 @@ class LocalZone:
             )
         given = decode_arguments(request)
         name = request.instance_uuid or ""
-        with self._database.reader() as session:
-            delegated = zone_attempts.find_living(session, name, zone_attempts.parent_of(context))
+        delegated = self._database.read(
+            zone_attempts.find_living, name, zone_attempts.parent_of(context)
+        )
         if delegated is None or delegated.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
         names = UuidTranslation([delegated])
@@ -149,7 +150,6 @@ class LocalZone:
             context, filters=filters, limit=limit, marker=marker, for_display=for_display
         )
         uuids = [one.uuid for one in page.instances]
-        with self._database.reader() as session:
-            delegated = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
+        delegated = self._database.read(zone_attempts.by_local_uuid, uuids, renamed_only=True)
         told: dict[str, Any] = encode_answer(LIST_SERVERS, page)
         return self._hosts.in_answer(UuidTranslation(delegated.values()).in_answer(told))

@@ -37,8 +37,7 @@ class Overview:
 
     def list_zones(self, context: RequestContext) -> ZoneList:
         """See ``SuperConductorAPI``."""
-        with self._database.reader() as session:
-            children = zone_records.list_zones(session)
+        children = self._database.read(zone_records.list_zones)
         name = str(self._conf.zones.name)
         try:
             heard = self._scheduler.get_zones(context)

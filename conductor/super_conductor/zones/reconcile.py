@@ -71,10 +71,13 @@ class Reconciler:
         """Yield each server with the answer of its zone; servers of silent zones are left out."""
         after = ""
         while True:
-            with self._env.database.reader() as session:
-                found = instance_mappings.list_in_zones(
-                    session, cell_uuid, after=after, limit=_BATCH_SIZE, resizing_only=resizing_only
-                )
+            found = self._env.database.read(
+                instance_mappings.list_in_zones,
+                cell_uuid,
+                after=after,
+                limit=_BATCH_SIZE,
+                resizing_only=resizing_only,
+            )
             by_path: dict[str, list[InZone]] = {}
             for one in found:
                 by_path.setdefault(one.zone_path, []).append(one)

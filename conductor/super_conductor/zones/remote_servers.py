@@ -176,8 +176,9 @@ class RemoteServers:
         return dataclasses.replace(found, down_cells=down)
 
     def _with_own_names(self, page: MigrationPage) -> MigrationPage:
-        with self._database.reader() as session:
-            own = uuid_translation.of_own(session, {move.instance_uuid for move in page.migrations})
+        own = self._database.read(
+            uuid_translation.of_own, {move.instance_uuid for move in page.migrations}
+        )
         return dataclasses.replace(page, migrations=own.in_answer(page.migrations))
 
     def list_pages(
@@ -190,8 +191,7 @@ class RemoteServers:
         for_display: bool = False,
     ) -> ZonePages:
         """Return a page of the servers of each zone."""
-        with self._database.reader() as session:
-            where = instance_mappings.zone_paths(session, filters.project_id)
+        where = self._database.read(instance_mappings.zone_paths, filters.project_id)
         request = request_for(
             LIST_SERVERS, filters=filters, limit=limit, marker=marker, for_display=for_display
         )
@@ -217,8 +217,7 @@ class RemoteServers:
 
         Returns None for a local server, and for one that the caller cannot see.
         """
-        with self._database.reader() as session:
-            mapping = instance_mappings.find_mapping(session, instance_uuid)
+        mapping = self._database.read(instance_mappings.find_mapping, instance_uuid)
         if mapping is None or mapping.zone_path is None:
             return None
         return mapping if context.is_admin or mapping.project_id == context.project_id else None

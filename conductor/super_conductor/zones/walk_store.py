@@ -87,8 +87,7 @@ class WalkStore:
         return found
 
     def read(self, query: Callable[[Session], T]) -> T:
-        with self._env.database.reader() as session:
-            return query(session)
+        return self._env.database.read(query)
 
     def write(self, fn: Callable[[Session], T]) -> T:
         """Run a transaction that renews the lease and excludes concurrent user deletes."""

@@ -93,6 +93,19 @@ def test_what_a_writer_did_is_there_afterwards(database: Database) -> None:
     assert value_of(database) == 7
 
 
+def test_arguments_are_passed_on_after_the_session(database: Database) -> None:
+    """Queries are called with them, and so are writes."""
+
+    def add(session: Session, name: str, *, value: int) -> str:
+        session.execute(insert(COUNTER).values(name=name, value=value))
+        return name
+
+    assert database.run_in_writer(add, "b", value=5) == "b"
+    assert database.insert_in_writer(add, "c", value=7) == "c"
+    query = select(COUNTER.c.value).order_by(COUNTER.c.value)
+    assert database.read(Session.scalars, query).all() == [5, 7]
+
+
 def test_an_error_in_a_writer_undoes_all_of_it(database: Database) -> None:
     """Any exception rolls back and is passed on."""
 
