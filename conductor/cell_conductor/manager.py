@@ -107,8 +107,7 @@ class CellConductorManager:
 
     def servers_by_state(self) -> dict[tuple[str, ...], float]:
         """Return the number of servers of the cell by state, for the metrics."""
-        with self._database.reader() as session:
-            counts = instances.count_by_state(session)
+        counts = self._database.read(instances.count_by_state)
         return {(self._conf.cell.uuid, state): float(count) for state, count in counts.items()}
 
     # Service interface

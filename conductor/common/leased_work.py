@@ -136,8 +136,7 @@ class RowTask(abc.ABC):
         """Seconds to wait before the next retry, if ``run`` raised."""
 
     def _read(self, query: Callable[[Session], T]) -> T:
-        with self._database.reader() as session:
-            return query(session)
+        return self._database.read(query)
 
 
 class PooledWork(LeasedWork, Generic[TaskT]):

@@ -216,10 +216,10 @@ class LeaseKeeper:
     def renew_all(self) -> None:
         kept = list(self._kept.values())
         if kept:
-            self._database.run_in_writer(lambda session: self._leases.renew_all(session, kept))
+            self._database.run_in_writer(self._leases.renew_all, kept)
 
     def release_all(self) -> None:
         """Release all kept leases at shutdown, so that their work is resumed without delay."""
         kept = list(self._kept.values())
         if kept:
-            self._database.run_in_writer(lambda session: self._leases.release_all(session, kept))
+            self._database.run_in_writer(self._leases.release_all, kept)

@@ -146,10 +146,11 @@ class ServiceRecords:
 
     def oldest(self) -> dict[str, int]:
         """Return interface -> the oldest version of the services that serve it."""
-        with self._database.reader() as session:
-            found = services.oldest_versions(
-                session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
-            )
+        found = self._database.read(
+            services.oldest_versions,
+            now=moment(self._now()),
+            down_time_seconds=self._conf.service_down_time,
+        )
         return {
             self._interfaces[binary]: version
             for binary, version in found.items()

@@ -42,8 +42,7 @@ class Explainer:
             found = explain(table, parsed)
             rows = [table.row_of(uuid) for uuid in _nearest_of(found)]
             ids = [int(table.ids[row]) for row in rows if row is not None]
-        with self._database.reader() as session:
-            records = provider_tree.list_records_by_id(session, ids)
+        records = self._database.read(provider_tree.list_records_by_id, ids)
         return _with_names(found, {record.uuid: record.name for record in records})
 
 

@@ -57,8 +57,7 @@ class AllocationReader:
 
     def list_group_members(self, group_uuid: str) -> list[GroupMember]:
         """Return the members of a server group that have allocations, also while they move."""
-        with self._database.reader() as session:
-            places = queries.list_group_places(session, group_uuid)
+        places = self._database.read(queries.list_group_places, group_uuid)
         return [GroupMember(each.member_uuid, each.host, each.epoch) for each in places]
 
     def get(
@@ -82,8 +81,7 @@ class AllocationReader:
 
     def find(self, consumer: str) -> ConsumerRecord | None:
         """Return a consumer with all its allocations; None if it has none."""
-        with self._database.reader() as session:
-            rows = queries.get_allocations(session, [consumer])
+        rows = self._database.read(queries.get_allocations, [consumer])
         if not rows:
             return None
         record = ConsumerRecord(
@@ -101,8 +99,7 @@ class AllocationReader:
 
     def get_of_provider(self, provider: str) -> ProviderAllocations:
         """Return the allocations on a provider. Raises ``ResourceProviderNotFound``."""
-        with self._database.reader() as session:
-            rows = queries.get_allocations_of(session, provider)
+        rows = self._database.read(queries.get_allocations_of, provider)
         if not rows:
             raise exception.ResourceProviderNotFound(provider=provider)
         found = ProviderAllocations(rows[0].provider_generation)
@@ -145,8 +142,7 @@ class AllocationReader:
         if not 1 <= limit <= PAGE_SIZE_MAX:
             raise exception.Invalid(reason=f"limit must be from 1 to {PAGE_SIZE_MAX}, not {limit}")
         page: dict[tuple[str, str], ProviderAllocation] = {}
-        with self._database.reader() as session:
-            rows = queries.list_allocations(session, marker=marker, limit=limit)
+        rows = self._database.read(queries.list_allocations, marker=marker, limit=limit)
         for row in rows:
             item = page.setdefault((row.uuid, row.provider_uuid), _item(row))
             item.resources[row.resource_class] = row.amount

@@ -75,7 +75,7 @@ class LedgerCommit:
         return outcome
 
     def _commit(self, group: Sequence[Work]) -> list[Any]:
-        return self._database.run_in_writer(lambda session: self._write(session, group))
+        return self._database.run_in_writer(self._write, group)
 
     def _write(self, session: Session, group: Sequence[Work]) -> list[Any]:
         epoch, ledger = allocations.open_ledger(

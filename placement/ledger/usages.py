@@ -36,8 +36,7 @@ class UsageReader:
 
     def get_totals(self) -> UsageTotals:
         """Return the totals of all classes that any provider has."""
-        with self._database.reader() as session:
-            consumers = queries.count_consumers(session)
+        consumers = self._database.read(queries.count_consumers)
         with self._table_cache.table() as table:
             resources = {
                 name: ClassUsage(_sum(columns.used), _sum(columns.capacity))

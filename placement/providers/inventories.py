@@ -38,8 +38,7 @@ class InventoryWriter:
 
     def get(self, provider: str) -> Holdings:
         """Return the inventories of a provider."""
-        with self._database.reader() as session:
-            return _get(session, provider)
+        return self._database.read(_get, provider)
 
     def check_generation(self, provider: str, generation: int) -> None:
         """Raise unless this is the provider's generation."""

@@ -34,8 +34,7 @@ class ResourceClasses:
 
     def list(self) -> Sequence[NameRecord]:
         """Return the standard classes, dated as of this call, then the custom ones."""
-        with self._database.reader() as session:
-            rows = queries.list_classes(session)
+        rows = self._database.read(queries.list_classes)
         now = self._clock()
         standard = [NameRecord(name, now) for name in names.standard_classes()]
         custom = [row for row in rows if not names.is_standard_class(row.name)]
@@ -51,8 +50,7 @@ class ResourceClasses:
 
     def missing(self, class_names: Collection[str]) -> Sequence[str]:
         """Return the unknown names among these, sorted."""
-        with self._database.reader() as session:
-            return queries.missing_classes(session, class_names)
+        return self._database.read(queries.missing_classes, class_names)
 
     def create(self, name: str) -> None:
         """Create a resource class. Raises ``ResourceClassExists``."""

@@ -49,8 +49,7 @@ class ResourceProviders:
 
     def get(self, uuid: str) -> ProviderRecord:
         """Return a provider. Raises ``ResourceProviderNotFound``."""
-        with self._database.reader() as session:
-            return _get(session, uuid)
+        return self._database.read(_get, uuid)
 
     def list(self, filters: ProviderFilters) -> list[ProviderRecord]:
         """Return the providers that pass all filters, oldest first, from one snapshot."""
@@ -142,8 +141,7 @@ class ResourceProviders:
 
     def get_aggregates(self, uuid: str) -> ProviderAggregates:
         """Return the aggregates of a provider. Raises ``ResourceProviderNotFound``."""
-        with self._database.reader() as session:
-            return _get_aggregates(session, uuid)
+        return self._database.read(_get_aggregates, uuid)
 
     def set_aggregates(
         self, uuid: str, wanted: Sequence[str], generation: int | None

@@ -32,8 +32,7 @@ class Traits:
 
         A standard trait that no provider ever had is dated as of this call.
         """
-        with self._database.reader() as session:
-            rows = queries.list_traits(session, is_associated=is_associated)
+        rows = self._database.read(queries.list_traits, is_associated=is_associated)
         times = {row.name: row.updated_at for row in rows}
         if not is_associated:
             times = dict.fromkeys(names.standard_traits(), self._clock()) | times
@@ -45,13 +44,11 @@ class Traits:
 
     def get(self, name: str) -> NameRecord:
         """Return a trait. Raises ``TraitNotFound``."""
-        with self._database.reader() as session:
-            return self._get(session, name)
+        return self._database.read(self._get, name)
 
     def missing(self, trait_names: Collection[str]) -> Sequence[str]:
         """Return the unknown names among these, sorted."""
-        with self._database.reader() as session:
-            return queries.missing_traits(session, trait_names)
+        return self._database.read(queries.missing_traits, trait_names)
 
     def ensure(self, name: str) -> tuple[NameRecord, bool]:
         """Create a trait with a valid name unless it exists; return whether it was created."""
@@ -87,8 +84,7 @@ class Traits:
 
     def get_of(self, provider: str) -> ProviderTraits:
         """Return the traits of a provider. Raises ``ResourceProviderNotFound``."""
-        with self._database.reader() as session:
-            return _get_of(session, provider)
+        return self._database.read(_get_of, provider)
 
     def set_of(self, provider: str, generation: int, traits: Collection[str]) -> ProviderTraits:
         """Replace the traits of a provider; return the new state.

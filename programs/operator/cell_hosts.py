@@ -59,8 +59,7 @@ class CellSimpleSetup(AskCells):
         return 0
 
     def _find_or_create(self, parsed_args: Namespace) -> CellMapping:
-        with self.database.reader() as session:
-            present = cells.list_cells(session)
+        present = self.database.read(cells.list_cells)
         if len(present) == 1:
             return present[0]
         if present:
@@ -112,8 +111,7 @@ class CellDeleteHost(AskCells):
             wanted = self.find_uuid(parsed_args.cell) if parsed_args.cell is not None else None
         except exception.CellNotFound as error:
             return self._refuse(str(error), EXIT_NO_CELL)
-        with self.database.reader() as session:
-            mapping = host_mappings.find_host_mapping(session, host)
+        mapping = self.database.read(host_mappings.find_host_mapping, host)
         if mapping is None or wanted not in (None, mapping.cell_uuid):
             return self._refuse(f"Host {host} is not mapped to this cell", EXIT_NO_HOST)
         if self._has_servers(host, mapping.cell_uuid):

@@ -110,8 +110,7 @@ class CreateRecord(RecordCommand, ShowOne):
 
     def _find(self, wanted: str) -> TransportRecord | None:
         try:
-            with self.database.reader() as session:
-                return self.kind.get(session, wanted)
+            return self.database.read(self.kind.get, wanted)
         except exception.NotFound:
             return None
 

@@ -74,7 +74,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         """
         for request in requests:
             _refuse_elsewhere(request, str(self._conf.cell.uuid))
-        return self._database.insert_in_writer(lambda s: self._store(s, context, requests))
+        return self._database.insert_in_writer(self._store, context, requests)
 
     def begin(
         self, context: RequestContext, requests: Sequence[BuildRequest], leases: Sequence[Lease]
@@ -140,9 +140,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         by_uuid = {
             claim.consumer_uuid: result for claim, result in zip(claims, results, strict=True)
         }
-        return self._database.run_in_writer(
-            lambda session: self._claimed(session, batch.works, by_uuid)
-        )
+        return self._database.run_in_writer(self._claimed, batch.works, by_uuid)
 
     def _claimed(
         self, session: Session, works: Sequence[WorkItem], results: Mapping[str, ClaimResult]
@@ -190,8 +188,9 @@ class Build(base_task.Task[models.InstanceBuild]):
         return left
 
     def _find_services(self, hosts: Sequence[str | None]) -> dict[str, models.Service]:
-        with self._database.reader() as session:
-            return services.find_by_hosts(session, {host for host in hosts if host is not None})
+        return self._database.read(
+            services.find_by_hosts, {host for host in hosts if host is not None}
+        )
 
     def _command_of(self, work: WorkItem, service: models.Service | None) -> BuildCommand:
         spec = work.row.request_spec.load()

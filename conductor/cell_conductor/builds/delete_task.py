@@ -86,7 +86,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
         The list is empty if there is nothing to do: the instance is unknown, deleted, or already
         being deleted.
         """
-        return self._database.run_in_writer(lambda s: self._store(s, context, instance_uuid))
+        return self._database.run_in_writer(self._store, context, instance_uuid)
 
     def guest_gone(self, session: Session, row: models.InstanceDelete, *, host: str) -> Lease:
         """Record in the caller's transaction that the guest is gone; the lease is to be run."""
@@ -174,7 +174,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
                 )
             else:
                 lost.append(work)
-        return self._database.run_in_writer(lambda s: self._lose(s, lost)) if lost else []
+        return self._database.run_in_writer(self._lose, lost) if lost else []
 
     def _delete_on_other_hosts(
         self,
@@ -236,7 +236,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
             for image in filter(None, map(payload.get, (SHELVED_IMAGE, _UNFINISHED_IMAGE))):
                 loaded: StoredObject[ImageMeta] = StoredObject(image)
                 self._forget_image(context.for_instance(work.uuid), work.uuid, loaded.load().id)
-        deleted = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))
+        deleted = self._database.run_in_writer(self._mark_deleted, works)
         for uuid, host in deleted.items():
             self._on_gone(host, uuid)
         return []

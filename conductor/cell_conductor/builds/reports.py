@@ -91,9 +91,7 @@ class Reports:
                     reason=f"power_state {report.power_state!r} is unknown; it must be one of "
                     f"{', '.join(POWER_STATES)}"
                 )
-        answers, requests = self._database.run_in_writer(
-            lambda session: self._judge_built(session, agent, built)
-        )
+        answers, requests = self._database.run_in_writer(self._judge_built, agent, built)
         for report, answer in zip(built, answers, strict=True):
             uuid = report.instance_uuid
             if answer == ACCEPTED:

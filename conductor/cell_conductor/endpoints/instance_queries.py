@@ -24,8 +24,7 @@ class InstanceQueries:
         self._cell_uuid = cell_uuid
 
     def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:
-        with self._database.reader() as session:
-            return instances.get(session, instance_uuid, cell_uuid=self._cell_uuid)
+        return self._database.read(instances.get, instance_uuid, cell_uuid=self._cell_uuid)
 
     def list_instances(
         self,
@@ -34,60 +33,54 @@ class InstanceQueries:
         limit: int,
         marker: InstanceMarker | None = None,
     ) -> list[Instance]:
-        with self._database.reader() as session:
-            return instances.list_page(
-                session, filters=filters, limit=limit, marker=marker, cell_uuid=self._cell_uuid
-            )
+        return self._database.read(
+            instances.list_page,
+            filters=filters,
+            limit=limit,
+            marker=marker,
+            cell_uuid=self._cell_uuid,
+        )
 
     def list_instance_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
-        with self._database.reader() as session:
-            return actions.list_of(session, instance_uuid)
+        return self._database.read(actions.list_of, instance_uuid)
 
     def list_instance_faults(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceFault]:
-        with self._database.reader() as session:
-            return faults.list_of(session, instance_uuid)
+        return self._database.read(faults.list_of, instance_uuid)
 
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> list[Migration]:
-        with self._database.reader() as session:
-            return migrations.list_page(
-                session, filters=filters, limit=limit, cell_uuid=self._cell_uuid
-            )
+        return self._database.read(
+            migrations.list_page, filters=filters, limit=limit, cell_uuid=self._cell_uuid
+        )
 
     def find_living_migrations(
         self, context: RequestContext, migration_uuids: Sequence[str]
     ) -> list[str]:
-        with self._database.reader() as session:
-            return migrations.living(session, migration_uuids)
+        return self._database.read(migrations.living, migration_uuids)
 
     def find_instance_hosts(
         self, context: RequestContext, instance_uuids: Sequence[str]
     ) -> dict[str, str]:
-        with self._database.reader() as session:
-            return instances.hosts_of(session, instance_uuids)
+        return self._database.read(instances.hosts_of, instance_uuids)
 
     def find_hosts_in_use(self, context: RequestContext, hosts: Sequence[str]) -> dict[str, str]:
-        with self._database.reader() as session:
-            return hosts_in_use.find(session, hosts)
+        return self._database.read(hosts_in_use.find, hosts)
 
     def list_zone_uses(self, context: RequestContext) -> list[ZoneUse]:
-        with self._database.reader() as session:
-            return hosts_in_use.list_zone_uses(session)
+        return self._database.read(hosts_in_use.list_zone_uses)
 
     def list_instances_on_hosts(
         self, context: RequestContext, hosts: Sequence[str]
     ) -> list[InstanceOnHost]:
-        with self._database.reader() as session:
-            return instances.names_on_hosts(session, hosts)
+        return self._database.read(instances.names_on_hosts, hosts)
 
     def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
-        with self._database.reader() as session:
-            return compute_nodes.list_all(session, cell_uuid=self._cell_uuid)
+        return self._database.read(compute_nodes.list_all, cell_uuid=self._cell_uuid)
 
     def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
         with self._database.reader() as session:

@@ -50,8 +50,7 @@ class AgentVersions:
             if is_fresh:
                 return self._versions
             self._read_at = self._monotonic()
-        with self._database.reader() as session:
-            found = services.versions_of_agents(session)
+        found = self._database.read(services.versions_of_agents)
         with self._guard:
             self._versions = found
         return found

@@ -70,8 +70,7 @@ class HostHeartbeats:
         now = self._now()
         since = self._past(now, KEPT_SHARE)
         run_id = None if run is None else run.id
-        with self._database.reader() as session:
-            known = services.find_by_hosts(session, hosts)
+        known = self._database.read(services.find_by_hosts, hosts)
         for host in hosts:
             row = known.get(host)
             if row is None or not _is_unchanged(row, agent, version, run_id, since):
@@ -89,8 +88,7 @@ class HostHeartbeats:
             return
         now = self._now()
         before = self._past(now, COPY_SHARE)
-        with self._database.reader() as session:
-            stored = services.list_up_before(session, before)
+        stored = self._database.read(services.list_up_before, before)
         seen = self._call(lambda: self._driver.last_seen(stored.keys())) if stored else None
         of_second: dict[int, list[str]] = collections.defaultdict(list)
         for host, at_seconds in (seen or {}).items():
@@ -101,7 +99,7 @@ class HostHeartbeats:
                 self._store(found[first : first + COPY_BATCH_SIZE], moment(at_seconds))
 
     def _store(self, hosts: list[str], at: datetime) -> None:
-        self._database.run_in_writer(lambda session: services.note_seen(session, hosts, at=at))
+        self._database.run_in_writer(services.note_seen, hosts, at=at)
 
     def _past(self, now: float, share: float) -> datetime:
         return moment(now) - timedelta(seconds=self._conf.service_down_time * share)

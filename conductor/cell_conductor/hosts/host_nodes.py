@@ -90,8 +90,7 @@ class HostNodes:
         nodes: Sequence[ComputeNode],
         reshape: Collection[str],
     ) -> list[NodeReportResult]:
-        with self._database.reader() as session:
-            plan = self._plan(session, agent, nodes, context.signer)
+        plan = self._database.read(self._plan, agent, nodes, context.signer)
         if not plan.is_empty:
             plan = self._store(agent, nodes, context.signer)
         good = [node for place, node in enumerate(nodes) if place not in plan.errors]
@@ -133,12 +132,10 @@ class HostNodes:
         pending = [row for row in rows if not self._providers.is_confirmed(row)]
         refused: dict[str, str] = {}
         if pending:
-            with self._database.reader() as session:
-                found = services.find_by_hosts(session, {row.host for row in pending})
+            found = self._database.read(services.find_by_hosts, {row.host for row in pending})
             disabled = {host for host, service in found.items() if service.disabled}
             refused = self._providers.confirm(context, pending, disabled, reshape=reshape)
-            with self._database.reader() as session:
-                rows = compute_nodes.find_known(session, uuids, [])
+            rows = self._database.read(compute_nodes.find_known, uuids, [])
         return refused, {row.uuid: row.allocation_ratios for row in rows}
 
     def _plan(

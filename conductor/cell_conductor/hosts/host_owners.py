@@ -64,9 +64,7 @@ class HostOwners:
     def note_refused(self, agent: str, hosts: Sequence[str]) -> None:
         """List hosts that an agent was refused, for an operator to approve."""
         now = moment(self._now())
-        self._database.run_in_writer(
-            lambda session: host_requests.add_waiting(session, agent, hosts, now=now)
-        )
+        self._database.run_in_writer(host_requests.add_waiting, agent, hosts, now=now)
 
     def taken(
         self, session: Session, agent: str, new: Sequence[str], known: Mapping[str, models.Service]

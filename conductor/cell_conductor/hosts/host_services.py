@@ -118,7 +118,7 @@ class HostServices:
         _check_names(agent, hosts)
         check_version(agent, services.COMPUTE, version)
         if run is not None and run.is_over:
-            self._database.run_in_writer(lambda session: services.end_run(session, agent, run.id))
+            self._database.run_in_writer(services.end_run, agent, run.id)
             return
         if not attempts and self._heartbeats.keep(agent, hosts, version=version, run=run):
             return
@@ -237,10 +237,11 @@ class HostServices:
         may be isolated itself. It reads first, because there is hardly ever anything to write.
         """
         self._heartbeats.copy()
-        with self._database.reader() as session:
-            turned = services.changed_states(
-                session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
-            )
+        turned = self._database.read(
+            services.changed_states,
+            now=moment(self._now()),
+            down_time_seconds=self._conf.service_down_time,
+        )
         count = 0
         for up in sorted(turned if self._may_mark_down() else turned - {False}):
             while True:
@@ -274,14 +275,12 @@ class HostServices:
         return services.AsOf.present(self._conf, self._now, self._conf.cell.uuid)
 
     def list_services(self, context: RequestContext) -> list[Service]:
-        with self._database.reader() as session:
-            return services.list_all(session, self._as_of_now)
+        return self._database.read(services.list_all, self._as_of_now)
 
     def find_compute_services(
         self, context: RequestContext, hosts: Collection[str]
     ) -> list[Service]:
-        with self._database.reader() as session:
-            return services.list_all(session, self._as_of_now, services.are_of_hosts(hosts))
+        return self._database.read(services.list_all, self._as_of_now, services.are_of_hosts(hosts))
 
     def get_activity(self, context: RequestContext) -> CellActivity:
         """Return what the cell does now."""
@@ -303,8 +302,7 @@ class HostServices:
     def list_host_events(
         self, context: RequestContext, host: str, *, limit: int, marker: str | None = None
     ) -> list[HostEvent]:
-        with self._database.reader() as session:
-            return host_events.list_page(session, host, limit=limit, marker=marker)
+        return self._database.read(host_events.list_page, host, limit=limit, marker=marker)
 
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
@@ -378,7 +376,7 @@ class HostServices:
                 _refuse_in_use(session, row.host)
             nodes = compute_nodes.list_on_hosts(session, [row.host])
         if not is_compute:
-            self._database.run_in_writer(lambda session: services.remove(session, service_uuid))
+            self._database.run_in_writer(services.remove, service_uuid)
             return row.host
         self._clear_evacuated(row.host)
         self._providers.delete(context, nodes)

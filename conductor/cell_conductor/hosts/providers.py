@@ -179,7 +179,7 @@ class Providers:
             for change in done
             if change.was_confirmed
         ]
-        self._database.run_in_writer(lambda session: compute_nodes.confirm(session, confirmed))
+        self._database.run_in_writer(compute_nodes.confirm, confirmed)
 
     def delete(self, context: RequestContext, nodes: Sequence[models.ComputeNode]) -> None:
         """Delete providers with their children.
@@ -294,9 +294,7 @@ class Providers:
                 "Removing compute node %s: its resource provider belongs to another owner", uuid
             )
         now = moment(self._now())
-        self._database.run_in_writer(
-            lambda session: compute_nodes.remove_unconfirmed(session, foreign, now=now)
-        )
+        self._database.run_in_writer(compute_nodes.remove_unconfirmed, foreign, now=now)
 
     def _clear_confirmations(self, nodes: Sequence[models.ComputeNode]) -> None:
         """Clear the confirmation of nodes of which placement is about to get another state.
@@ -310,7 +308,7 @@ class Providers:
             if row.confirmed_digest not in (None, row.provider_digest)
         ]
         if changed:
-            self._database.run_in_writer(lambda session: compute_nodes.update(session, changed))
+            self._database.run_in_writer(compute_nodes.update, changed)
 
     def _store_confirmed(
         self,
@@ -335,7 +333,7 @@ class Providers:
             for row, result in zip(nodes, results, strict=True)
             if not result.error and result.later_order is None
         ]
-        self._database.run_in_writer(lambda session: compute_nodes.confirm(session, confirmed))
+        self._database.run_in_writer(compute_nodes.confirm, confirmed)
 
 
 def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:

@@ -208,9 +208,7 @@ class Answers:
         Raises MigrationNotFound; InstanceInvalidState if it can no longer be aborted.
         """
         agent, host, sequence = self._database.run_in_writer(
-            lambda session: self._to_signal(
-                session, instance_uuid, migration_uuid, "abort its migration", is_aborted=True
-            )
+            self._to_signal, instance_uuid, migration_uuid, "abort its migration", is_aborted=True
         )
         self._compute.abort_command(
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
@@ -225,9 +223,7 @@ class Answers:
         """
         operation = "force its migration to complete"
         agent, host, sequence = self._database.run_in_writer(
-            lambda session: self._to_signal(
-                session, instance_uuid, migration_uuid, operation, is_forced=True
-            )
+            self._to_signal, instance_uuid, migration_uuid, operation, is_forced=True
         )
         self._compute.force_command(
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence

@@ -166,20 +166,23 @@ class Operations(base_task.Task[models.InstanceOperation]):
         """Ask the other cell again later; record the reason in the server's actions."""
         LOG.warning("%s: %s is waiting: %s", work.uuid, work.row.operation, error)
         self._database.run_in_writer(
-            lambda session: actions.finish_event(
-                session, work.uuid, work.row.operation, WAIT_EVENT,
-                host=None, attempt=work.row.sequence, result=actions.ERROR,
-                details=f"waiting at stage {work.row.stage}: {error}", now=self._now,
-            )
-        )  # fmt: skip
+            actions.finish_event,
+            work.uuid,
+            work.row.operation,
+            WAIT_EVENT,
+            host=None,
+            attempt=work.row.sequence,
+            result=actions.ERROR,
+            details=f"waiting at stage {work.row.stage}: {error}",
+            now=self._now,
+        )
         self._release_with_backoff([work])
 
     def _send_here(
         self, context: RequestContext, stage: AgentStage, works: Sequence[WorkItem]
     ) -> list[Lease]:
         hosts = {work.uuid: str(commands.host_of(work.instance, work.row, stage)) for work in works}
-        with self._database.reader() as session:
-            found = services.find_by_hosts(session, set(hosts.values()))
+        found = self._database.read(services.find_by_hosts, set(hosts.values()))
         lost = []
         for work in works:
             service = found.get(hosts[work.uuid])
@@ -206,7 +209,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         Returns why it cannot be sent. Raises Conflict if the move is not known here, or is over.
         """
         host = command.host
-        self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
+        self._database.run_in_writer(copies.keep, record, now=self._now)
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
         if service is None or self._is_given_up(service):
@@ -224,16 +227,12 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
     def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
         """Become the cell of another cell's instance. Raises Conflict if there is no copy of it."""
-        self._database.run_in_writer(
-            lambda session: copies.take_over(session, record, now=self._now)
-        )
+        self._database.run_in_writer(copies.take_over, record, now=self._now)
         self._on_idle(record.instance.uuid)
 
     def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
         """Delete this cell's copy of an instance after a move between cells."""
-        self._database.run_in_writer(
-            lambda session: copies.drop(session, instance_uuid, migration_uuid, now=self._now)
-        )
+        self._database.run_in_writer(copies.drop, instance_uuid, migration_uuid, now=self._now)
 
     def _fail_unreachable(
         self, stage: AgentStage, works: Sequence[WorkItem], hosts: Mapping[str, str]
@@ -299,7 +298,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         lost = [work for work in works if work.row.migration_uuid not in known]
         if not lost:
             return []
-        return self._database.run_in_writer(lambda session: self._withdraw(session, stage, lost))
+        return self._database.run_in_writer(self._withdraw, stage, lost)
 
     def _withdraw(
         self, session: Session, stage: SuperStage, works: Sequence[WorkItem]

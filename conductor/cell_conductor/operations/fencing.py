@@ -98,9 +98,7 @@ class Fencing:
         seconds = float(self._conf.cell.fencing_timeout_seconds)
         now = moment(self._now())
         until = now + timedelta(seconds=seconds + LEASE_MARGIN_SECONDS)
-        if not self._database.run_in_writer(
-            lambda session: services.begin_fencing(session, host, now=now, until=until)
-        ):
+        if not self._database.run_in_writer(services.begin_fencing, host, now=now, until=until):
             raise exception.HostNotFencedYet(
                 host=host, reason="another conductor is fencing it", seconds=RETRY_SECONDS
             )
@@ -109,7 +107,7 @@ class Fencing:
             self._run(host, node, seconds)
             fenced_at = moment(self._now())
         finally:
-            self._database.run_in_writer(lambda session: _end(session, host, fenced_at))
+            self._database.run_in_writer(_end, host, fenced_at)
 
     def _run(self, host: str, node: str, seconds: float) -> None:
         """Run the command without a shell. Raises Unavailable if it fails.

@@ -255,8 +255,7 @@ class LocksAndConsoles:
 
     def _agent_of(self, row: models.Instance, operation: str) -> tuple[str, str]:
         """Return the agent and host to ask about an instance. Raises InstanceInvalidState."""
-        with self._database.reader() as session:
-            found = services.find_by_hosts(session, {row.host} if row.host else set())
+        found = self._database.read(services.find_by_hosts, {row.host} if row.host else set())
         service = found.get(str(row.host))
         if service is None or service.agent is None or not service.is_up:
             raise operation_rules.refusal(row, operation, "it is on no host that is up")

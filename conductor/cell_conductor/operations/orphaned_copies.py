@@ -33,10 +33,9 @@ class OrphanedCopies:
     def drop(self) -> int:
         """Check one batch; return how many copies were deleted."""
         limit = moment(self._now_seconds()) - timedelta(seconds=AGE_SECONDS)
-        with self._database.reader() as session:
-            found = copies.list_unchanged(
-                session, after=self._after, before=limit, limit=BATCH_SIZE
-            )
+        found = self._database.read(
+            copies.list_unchanged, after=self._after, before=limit, limit=BATCH_SIZE
+        )
         self._after = found[-1].updated_at if len(found) == BATCH_SIZE else None
         if not found:
             return 0
@@ -58,6 +57,4 @@ class OrphanedCopies:
 
     def _delete(self, copy: copies.UnchangedCopy) -> None:
         now = moment(self._now_seconds())
-        self._database.run_in_writer(
-            lambda session: copies.drop(session, copy.instance_uuid, copy.migration_uuid, now=now)
-        )
+        self._database.run_in_writer(copies.drop, copy.instance_uuid, copy.migration_uuid, now=now)

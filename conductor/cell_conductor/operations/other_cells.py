@@ -52,8 +52,7 @@ class OtherCells:
         to_cell_uuid: str,
     ) -> str | None:
         """Have a command sent; return the reason if it cannot be sent to its host."""
-        with self._database.reader() as session:
-            record = self._record(session, operation)
+        record = self._database.read(self._record, operation)
         return self._top.execute_in_other_cell(
             context, self._cell_uuid, to_cell_uuid, record, command
         )

@@ -106,8 +106,7 @@ class PeriodicOperations:
 
     def clear_host(self, host: str) -> None:
         """Release what evacuated instances hold on a host that will not come back."""
-        with self._database.reader() as session:
-            waiting = migrations.list_done_evacuations(session, limit=None)
+        waiting = self._database.read(migrations.list_done_evacuations, limit=None)
         for move in waiting:
             if move.source_host == host:
                 self._clear(move, None)

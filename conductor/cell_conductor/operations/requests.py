@@ -69,9 +69,7 @@ class Requests:
         flow = self._flows.get(operation)
         if flow is None:
             raise exception.Invalid(reason=f"unknown operation {operation!r}")
-        return self._database.run_in_writer(
-            lambda session: self._store(session, context, instance_uuid, flow, arguments)
-        )
+        return self._database.run_in_writer(self._store, context, instance_uuid, flow, arguments)
 
     def record_refusal(
         self, context: RequestContext, instance_uuid: str, operation: str, reason: str

@@ -114,10 +114,9 @@ class OrphanedAllocations:
 
     def heal(self) -> int:
         """Check the next hosts; return how many consumers were released."""
-        with self._database.reader() as session:
-            nodes = compute_nodes.list_after(
-                session, self._after_uuid, limit=self._conf.cell.self_heal_hosts_max
-            )
+        nodes = self._database.read(
+            compute_nodes.list_after, self._after_uuid, limit=self._conf.cell.self_heal_hosts_max
+        )
         context = admin_context()
         released = 0
         for part in _parts(nodes):
@@ -180,8 +179,7 @@ class OrphanedAllocations:
         """
         found = self._placement.get_allocations(context, sorted(hosts))
         named = {provider for providers in found.values() for provider in providers}
-        with self._database.reader() as session:
-            nodes = compute_nodes.find_known(session, named, [])
+        nodes = self._database.read(compute_nodes.find_known, named, [])
         here = {provider for node in nodes for provider in _providers_of(node)}
         ours = {consumer for consumer, providers in found.items() if providers.keys() <= here}
         for consumer in sorted(found.keys() - ours):

@@ -218,8 +218,7 @@ class Deployment:
 
     def _find_cell(self, database: Database, uuid: str) -> tuple[str, str] | None:
         try:
-            with database.reader() as session:
-                found = cells.get_cell(session, uuid)
+            found = database.read(cells.get_cell, uuid)
         except exception.CellNotFound:
             return None
         except _UNREACHABLE as error:
