@@ -93,7 +93,7 @@ def test_a_release_without_a_database_is_left_to_the_lease(
 ) -> None:
     """It expires by itself."""
 
-    def unavailable(_fn: object) -> None:
+    def unavailable(*_arguments: object) -> None:
         raise exception.DatabaseUnavailable(name="API", reason="gone")
 
     plane.create()

@@ -56,7 +56,7 @@ def leases(clock: Clock, owner: str = "one") -> Leases:
 
 
 def take(database: Database, its: Leases, key: str = "a") -> Lease | None:
-    return database.run_in_writer(lambda session: its.take(session, key))
+    return database.run_in_writer(its.take, key)
 
 
 def test_a_free_row_is_taken_once(database: Database, clock: Clock) -> None:
@@ -132,7 +132,7 @@ def test_of_many_leases_those_that_are_still_ours_are_renewed(
     held = [lease for key in "abc" if (lease := take(database, its, key))]
     clock.advance(SECONDS)
     assert take(database, others, "b") is not None
-    renew = database.run_in_writer(lambda session: its.renew_each(session, held, fence=7))
+    renew = database.run_in_writer(its.renew_each, held, fence=7)
     with database.reader() as session:
         fences = dict(session.execute(sa.select(Job.key, Job.fence)).all())
         assert its.held_by(session, held) == renew == {"a", "c"}

@@ -133,8 +133,7 @@ def test_removing_one_that_is_not_there_is_an_error(plane: ControlPlane) -> None
 def figures_in(plane: ControlPlane) -> dict[int, dict[str, float]]:
     """Return worker -> figures, as far as they are fresh."""
     now, seconds = moment(plane.clock()), plane.conf.service_down_time
-    with plane.cell0_database.reader() as session:
-        found = service_figures.list_fresh(session, now=now, seconds=seconds)
+    found = plane.cell0_database.read(service_figures.list_fresh, now=now, seconds=seconds)
     return {one.worker: one.figures for one in found}
 
 

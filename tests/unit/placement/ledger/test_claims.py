@@ -165,12 +165,12 @@ def test_calls_at_the_same_time_share_a_transaction(
     is_first, go_on = threading.Event(), threading.Event()
     run_in_writer = Database.run_in_writer
 
-    def counted(self: Database, fn: Any) -> Any:
+    def counted(self: Database, fn: Any, *arguments: Any) -> Any:
         transactions.append(fn)
         if len(transactions) == 1:
             is_first.set()
             assert go_on.wait(20)
-        return run_in_writer(self, fn)
+        return run_in_writer(self, fn, *arguments)
 
     monkeypatch.setattr(Database, "run_in_writer", counted)
     outcomes: dict[str, Any] = {}

@@ -31,12 +31,12 @@ def together(
     is_first, go_on = threading.Event(), threading.Event()
     transactions = []
 
-    def held_up(self: Database, fn: Any) -> Any:
+    def held_up(self: Database, fn: Any, *arguments: Any) -> Any:
         transactions.append(fn)
         if len(transactions) == 1:
             is_first.set()
             assert go_on.wait(WAIT_SECONDS_MAX)
-        return run_in_writer(self, fn)
+        return run_in_writer(self, fn, *arguments)
 
     def run(calls: list[Callable[[], Any]]) -> list[Any]:
         monkeypatch.setattr(Database, "run_in_writer", held_up)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
@@ -424,9 +423,9 @@ def lossy(engine: PlacementEngine, monkeypatch: pytest.MonkeyPatch) -> Placement
     """Return an engine that runs every write twice, as if its first commit got no answer."""
     run = Database.run_in_writer
 
-    def run_twice(database: Database, fn: Callable[[Session], Any]) -> Any:
-        run(database, fn)
-        return run(database, fn)
+    def run_twice(*arguments: Any, **more: Any) -> Any:
+        run(*arguments, **more)
+        return run(*arguments, **more)
 
     monkeypatch.setattr(Database, "run_in_writer", run_twice)
     return engine

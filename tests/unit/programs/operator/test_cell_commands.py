@@ -46,8 +46,7 @@ def test_a_cell_is_created_with_its_password_masked(run_manage: Run) -> None:
 def test_the_password_itself_is_stored(run_manage: Run, api_database: Database) -> None:
     """The super conductor needs it."""
     create(run_manage)
-    with api_database.reader() as session:
-        (cell,) = cells.list_cells(session)
+    (cell,) = api_database.read(cells.list_cells)
     assert cell.transport_url == URL
 
 
@@ -60,8 +59,7 @@ def test_a_password_need_not_be_an_argument(
     assert run_manage("cell", "create", "cell1", *words).code == 0
     (tmp_path / "url").write_text(f"{URL}-new\n")
     assert run_manage("cell", "update", "cell1", *words).code == 0
-    with api_database.reader() as session:
-        (cell,) = cells.list_cells(session)
+    (cell,) = api_database.read(cells.list_cells)
     assert cell.transport_url == f"{URL}-new"
     assert run_manage("cell", "update", "cell1", *words, "--transport-url", URL).code == 2
     assert run_manage("cell", "create", "cell2", "--transport-url-file", "/nowhere").code == 2

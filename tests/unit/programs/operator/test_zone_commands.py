@@ -50,8 +50,7 @@ def test_weights_of_a_zone_are_given_and_changed(run_manage: Run, api_database: 
     """L14: offset + scale times the weight; other than a number in bounds is refused."""
     assert add(run_manage, "eu", "--weight-offset", "-5", "--weight-scale", "0.5").code == 0
     run_manage("zone", "update", "eu", "--weight-scale", "2")
-    with api_database.reader() as session:
-        zone = zone_records.get_zone(session, "eu")
+    zone = api_database.read(zone_records.get_zone, "eu")
     assert (zone.weight_offset, zone.weight_scale) == (-5.0, 2.0)
     for bad in ("-1", "nan", "inf"):
         ended = run_manage("zone", "update", "eu", "--weight-scale", bad)

@@ -26,14 +26,12 @@ def events_of(cell: Cell, request: BuildRequest) -> list[tuple[object, ...]]:
 
 
 def the_action(cell: Cell, request: BuildRequest) -> InstanceAction:
-    with cell.database.reader() as session:
-        [action] = actions.list_of(session, request.instance_uuid)
+    [action] = cell.database.read(actions.list_of, request.instance_uuid)
     return action
 
 
 def faults_of(cell: Cell, request: BuildRequest) -> list[InstanceFault]:
-    with cell.database.reader() as session:
-        return faults.list_of(session, request.instance_uuid)
+    return cell.database.read(faults.list_of, request.instance_uuid)
 
 
 def test_a_build_that_succeeds_leaves_a_finished_action_and_no_fault(cell: Cell) -> None:
@@ -122,8 +120,7 @@ def test_a_build_that_a_delete_cuts_short_says_so(cell: Cell) -> None:
     request = a_build_request("a")
     cell.hand_over(request)
     cell.ask_delete(request.instance_uuid)
-    with cell.database.reader() as session:
-        delete, create = actions.list_of(session, request.instance_uuid)
+    delete, create = cell.database.read(actions.list_of, request.instance_uuid)
     assert (delete.action, create.message) == ("delete", "Error")
     [event] = create.events
     assert event.result == "Error"

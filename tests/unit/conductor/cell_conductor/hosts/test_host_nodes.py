@@ -21,8 +21,7 @@ def report(cell: Cell, agent: str, *nodes: ComputeNode) -> list[NodeReportResult
 
 
 def stored(cell: Cell) -> list[ComputeNode]:
-    with cell.database.reader() as session:
-        return compute_nodes.list_all(session, cell_uuid=CELL_UUID)
+    return cell.database.read(compute_nodes.list_all, cell_uuid=CELL_UUID)
 
 
 def test_a_reported_node_is_stored_and_told_to_placement(cell: Cell) -> None:

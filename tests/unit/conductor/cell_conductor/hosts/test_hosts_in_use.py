@@ -20,8 +20,7 @@ def cell(cell: Cell) -> Cell:
 
 
 def in_use(cell: Cell, *hosts: str) -> dict[str, str]:
-    with cell.database.reader() as session:
-        return hosts_in_use.find(session, hosts)
+    return cell.database.read(hosts_in_use.find, hosts)
 
 
 def an_active(cell: Cell, host: str) -> str:

@@ -94,8 +94,7 @@ def test_the_fault_of_a_lost_host_names_the_operation_and_its_step(stage: Stage)
     for act in story.acts():
         act(cell)
     cell.outlast()
-    with cell.database.reader() as session:
-        [fault] = faults.list_of(session, cell.uuid)
+    [fault] = cell.database.read(faults.list_of, cell.uuid)
     assert fault.message == "The resize failed: a host cannot be reached."
     assert fault.details == "at its step keep_source: host a is down"
 

@@ -129,7 +129,6 @@ def test_an_operation_that_ends_in_error_tells_its_step(stage: Stage) -> None:
         assert instance is not None
         assert row is not None
         transitions._finish(transitions.rows(session, instance, row), fails, is_done=True)
-    with cell.database.reader() as session:
-        (fault,) = faults.list_of(session, cell.uuid)
+    (fault,) = cell.database.read(faults.list_of, cell.uuid)
     assert fault.message == "The stop failed."
     assert "ended at its step power_off" in str(fault.details)

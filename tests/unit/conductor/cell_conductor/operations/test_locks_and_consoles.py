@@ -53,8 +53,7 @@ class Locks:
 
     @property
     def instance(self) -> Instance:
-        with self._cell.database.reader() as session:
-            return instances.get(session, self.uuid, cell_uuid=None)
+        return self._cell.database.read(instances.get, self.uuid, cell_uuid=None)
 
     def seen(self) -> tuple[bool, str | None, str | None]:
         """Whether it is locked, by whom, and why."""
@@ -150,8 +149,7 @@ def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(
     """With a fault that says by whom. Not while an operation runs, nor of what is off its host."""
     locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
     assert locks.instance.vm_state == "error"
-    with cell.database.reader() as session:
-        (fault,) = faults.list_of(session, locks.uuid)
+    (fault,) = cell.database.read(faults.list_of, locks.uuid)
     assert fault.message == "Its state was set to ERROR by an administrator."
     locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="active")
     assert locks.instance.vm_state == "active"
@@ -187,8 +185,7 @@ def test_a_password_is_set_in_an_active_guest_and_not_recorded(locks: Locks, cel
     """The action is, with its end."""
     locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
     assert cell.agents["a"].passwords == {locks.uuid: "new"}
-    with cell.database.reader() as session:
-        (action, *_) = actions.list_of(session, locks.uuid)
+    (action, *_) = cell.database.read(actions.list_of, locks.uuid)
     assert (action.action, action.message) == ("change_password", None)
     assert action.finish_time is not None
     assert "new" not in str(action.to_plain())
@@ -233,8 +230,7 @@ def test_what_cannot_be_done_is_recorded_as_failed(locks: Locks, cell: Cell) -> 
     cell.agents["a"].passwords = None
     with pytest.raises(exception.OperationUnsupported):
         locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
-    with cell.database.reader() as session:
-        (action, *_) = actions.list_of(session, locks.uuid)
+    (action, *_) = cell.database.read(actions.list_of, locks.uuid)
     assert action.message == actions.FAILED
 
 

@@ -45,15 +45,11 @@ class World:
     def add(self, host: str | None, **values: Any) -> Instance:
         """Add an instance to the cell's records."""
         instance = builders.an_instance(host=host, **{"task_state": None, **values})
-        self.cell.database.run_in_writer(
-            lambda session: instances.insert(session, [instance], now=builders.A_TIME)
-        )
+        self.cell.database.run_in_writer(instances.insert, [instance], now=builders.A_TIME)
         return instance
 
     def delete(self, instance: Instance) -> None:
-        self.cell.database.run_in_writer(
-            lambda session: instances.delete(session, instance.uuid, now=builders.A_TIME)
-        )
+        self.cell.database.run_in_writer(instances.delete, instance.uuid, now=builders.A_TIME)
 
     def hold(self, consumer: str, *providers: str) -> None:
         """Let a consumer hold a vCPU of each provider."""

@@ -48,14 +48,11 @@ def step(database: Database, instance: Instance, result: str | None = None, **va
 
 
 def finish(database: Database, instance: Instance, at: datetime, message: str | None) -> None:
-    database.run_in_writer(
-        lambda s: actions.finish(s, instance.uuid, actions.CREATE, message=message, now=at)
-    )
+    database.run_in_writer(actions.finish, instance.uuid, actions.CREATE, message=message, now=at)
 
 
 def listed(database: Database, instance: Instance) -> list[InstanceAction]:
-    with database.reader() as session:
-        return actions.list_of(session, instance.uuid)
+    return database.read(actions.list_of, instance.uuid)
 
 
 def test_actions_are_listed_newest_first_with_their_own_events(database: Database) -> None:

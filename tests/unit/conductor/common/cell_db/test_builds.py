@@ -31,8 +31,7 @@ def test_a_build_is_stored_as_it_was_handed_over(database: Database) -> None:
     """At its first attempt, with all its hosts and its fence, under its lease."""
     request = a_build_request("a", "b")
     insert(database, request)
-    with database.reader() as session:
-        [row] = builds.ROWS.list_by_uuids(session, [request.instance_uuid, "no-such"])
+    [row] = database.read(builds.ROWS.list_by_uuids, [request.instance_uuid, "no-such"])
     assert (row.stage, row.attempt, row.position, row.fence) == (Stage.BUILD, 1, 0, FENCE)
     assert (row.lease_owner, row.lease_expires_at) == ("me", 5.0)
     stored = [Selection.obj_from_primitive(primitive).to_plain() for primitive in row.selections]

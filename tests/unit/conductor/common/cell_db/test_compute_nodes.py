@@ -19,15 +19,14 @@ def values(host: str, **more: Any) -> dict[str, Any]:
 
 
 def add(database: Database, *made: dict[str, Any]) -> None:
-    database.run_in_writer(lambda s: compute_nodes.add(s, made))
+    database.run_in_writer(compute_nodes.add, made)
 
 
 def test_a_node_comes_back_as_it_was_added(database: Database) -> None:
     """JSON values and all, ordered by host."""
     attributes = {"free_ram_mb": 2**40, "stats": {"a": [1, None]}, "host_ip": "::1"}
     add(database, values("b"), values("a", attributes=attributes, traits=["HW_CPU_X86_AVX"]))
-    with database.reader() as session:
-        first, second = compute_nodes.list_all(session, cell_uuid=None)
+    first, second = database.read(compute_nodes.list_all, cell_uuid=None)
     assert (first.host, second.host) == ("a", "b")
     assert first.attributes == {**attributes, "num_instances": 0}
     assert first.traits == ["HW_CPU_X86_AVX"]
@@ -39,10 +38,9 @@ def test_living_instances_are_counted_on_their_node(database: Database) -> None:
     on_a = {"host": "a", "node": "a.example.org"}
     gone = an_instance(**on_a)
     made = [an_instance(**on_a), an_instance(**on_a), gone, an_instance(host=None, node=None)]
-    database.run_in_writer(lambda s: instances.insert(s, made, now=A_TIME))
-    database.run_in_writer(lambda s: instances.delete_all(s, [gone.uuid], now=A_TIME))
-    with database.reader() as session:
-        nodes = compute_nodes.list_all(session, cell_uuid=None)
+    database.run_in_writer(instances.insert, made, now=A_TIME)
+    database.run_in_writer(instances.delete_all, [gone.uuid], now=A_TIME)
+    nodes = database.read(compute_nodes.list_all, cell_uuid=None)
     assert [node.attributes["num_instances"] for node in nodes] == [2, 0]
 
 
@@ -50,8 +48,7 @@ def test_uuids_are_listed_by_host(database: Database) -> None:
     """A host may have several nodes."""
     second = node_uuid("second of b")
     add(database, values("b"), values("a"), values("b", uuid=second, node="second"))
-    with database.reader() as session:
-        found = compute_nodes.uuids_by_host(session)
+    found = database.read(compute_nodes.uuids_by_host)
     assert found == {"a": [node_uuid("a")], "b": sorted([node_uuid("b"), second])}
 
 
@@ -59,9 +56,8 @@ def test_columns_are_set_by_uuid(database: Database) -> None:
     """Many nodes, each its own values; the others stay."""
     add(database, values("a"), values("b"), values("c"))
     changes = [{"uuid": node_uuid("a"), "seq": 5}, {"uuid": node_uuid("b"), "seq": 6}]
-    database.run_in_writer(lambda s: compute_nodes.update(s, changes))
-    with database.reader() as session:
-        found = compute_nodes.find_known(session, [node_uuid("a"), node_uuid("b")], ["c"])
+    database.run_in_writer(compute_nodes.update, changes)
+    found = database.read(compute_nodes.find_known, [node_uuid("a"), node_uuid("b")], ["c"])
     assert {row.host: row.seq for row in found} == {"a": 5, "b": 6, "c": 1}
 
 
@@ -89,12 +85,9 @@ def test_unconfirmed_nodes_are_those_whose_digests_differ(database: Database) ->
 def test_a_removed_node_is_remembered_until_it_is_back(database: Database) -> None:
     """With the number of its removal; removing what has no node takes no number."""
     add(database, values("a"), values("b"))
-    removed = database.run_in_writer(lambda s: compute_nodes.remove_of_host(s, "a", now=A_TIME))
+    removed = database.run_in_writer(compute_nodes.remove_of_host, "a", now=A_TIME)
     assert removed == [node_uuid("a")]
-    assert (
-        database.run_in_writer(lambda s: compute_nodes.remove_of_host(s, "nowhere", now=A_TIME))
-        == []
-    )
+    assert database.run_in_writer(compute_nodes.remove_of_host, "nowhere", now=A_TIME) == []
     with database.reader() as session:
         current = host_seq.current(session)
         bounds = {"after_seq": current - 1, "up_to_seq": current}

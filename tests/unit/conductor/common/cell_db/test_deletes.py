@@ -24,8 +24,7 @@ def test_deletes_are_found_and_locked_by_instance(database: Database) -> None:
     with database.writer() as session:
         assert set(deletes.ROWS.lock_all(session, ["one", "two", "three"])) == {"one", "two"}
         assert deletes.lock(session, "three") is None
-    with database.reader() as session:
-        [row] = deletes.ROWS.list_by_uuids(session, ["two"])
+    [row] = database.read(deletes.ROWS.list_by_uuids, ["two"])
     assert row.instance_uuid == "two"
 
 
@@ -33,7 +32,6 @@ def test_removed_deletes_are_gone(database: Database) -> None:
     """Removing what is gone is fine."""
     add(database, "one", "two")
     for _ in range(2):
-        database.run_in_writer(lambda s: deletes.remove(s, ["one"]))
-    with database.reader() as session:
-        left = deletes.ROWS.list_by_uuids(session, ["one", "two"])
+        database.run_in_writer(deletes.remove, ["one"])
+    left = database.read(deletes.ROWS.list_by_uuids, ["one", "two"])
     assert [row.instance_uuid for row in left] == ["two"]

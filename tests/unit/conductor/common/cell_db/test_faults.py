@@ -13,7 +13,7 @@ NOW = A_TIME + timedelta(hours=1)
 
 
 def record(database: Database, fault: InstanceFault) -> bool:
-    return database.run_in_writer(lambda s: faults.record(s, fault, now=NOW))
+    return database.run_in_writer(faults.record, fault, now=NOW)
 
 
 def test_an_attempt_has_one_fault(database: Database) -> None:
@@ -22,8 +22,7 @@ def test_an_attempt_has_one_fault(database: Database) -> None:
     assert record(database, a_fault(uuid, message="first"))
     assert not record(database, a_fault(uuid, message="second"))
     assert record(database, a_fault(uuid, attempt=2))
-    with database.reader() as session:
-        found = faults.list_of(session, uuid)
+    found = database.read(faults.list_of, uuid)
     assert [(fault.attempt, fault.created_at) for fault in found] == [(1, NOW), (2, NOW)]
     assert found[0].message == "first"
 
@@ -32,8 +31,7 @@ def test_texts_that_are_too_long_are_cut(database: Database) -> None:
     """Also where each character takes four bytes."""
     uuid = a_uuid()
     record(database, a_fault(uuid, message="🜨" * 300, details="🜨" * 20_000))
-    with database.reader() as session:
-        [fault] = faults.list_of(session, uuid)
+    [fault] = database.read(faults.list_of, uuid)
     assert (len(fault.message), len(fault.details or "")) == (255, 15_000)
 
 

@@ -23,26 +23,24 @@ def node(host: str) -> dict[str, Any]:
 
 
 def add(database: Database, *hosts: str) -> None:
-    database.run_in_writer(lambda s: compute_nodes.add(s, [node(host) for host in hosts]))
+    database.run_in_writer(compute_nodes.add, [node(host) for host in hosts])
 
 
 def current(database: Database) -> int:
-    with database.reader() as session:
-        return host_seq.current(session)
+    return database.read(host_seq.current)
 
 
 def test_touched_hosts_share_the_next_number(database: Database) -> None:
     """Others keep theirs; hosts that are null or unknown are fine."""
     add(database, "a", "b", "c")
-    database.run_in_writer(lambda s: host_seq.touch_hosts(s, ["a", None, "b", "a", "nowhere"]))
-    with database.reader() as session:
-        rows = compute_nodes.list_on_hosts(session, ["a", "b", "c"])
+    database.run_in_writer(host_seq.touch_hosts, ["a", None, "b", "a", "nowhere"])
+    rows = database.read(compute_nodes.list_on_hosts, ["a", "b", "c"])
     assert {row.host: row.seq for row in rows} == {"a": 1, "b": 1, "c": 0}
 
 
 def test_touching_no_host_takes_no_number(database: Database) -> None:
     """Nothing changed."""
-    database.run_in_writer(lambda s: host_seq.touch_hosts(s, [None]))
+    database.run_in_writer(host_seq.touch_hosts, [None])
     assert current(database) == 0
 
 
@@ -71,7 +69,7 @@ def test_who_sees_a_number_sees_every_change_up_to_it(database: Database) -> Non
     def write(host: str) -> None:
         try:
             for _ in range(ROUNDS):
-                database.run_in_writer(lambda s: host_seq.touch_hosts(s, [host]))
+                database.run_in_writer(host_seq.touch_hosts, [host])
         except BaseException as error:  # shown by the test
             errors.append(error)
 
@@ -97,8 +95,7 @@ def test_who_sees_a_number_sees_every_change_up_to_it(database: Database) -> Non
     follower.join()
     assert errors == []
     assert current(database) == THREADS * ROUNDS
-    with database.reader() as session:
-        rows = compute_nodes.list_on_hosts(session, hosts)
+    rows = database.read(compute_nodes.list_on_hosts, hosts)
     assert seen == {row.host: row.seq for row in rows}
 
 
@@ -106,12 +103,10 @@ def test_removals_are_forgotten_when_they_are_old(database: Database) -> None:
     """And it is remembered from where on they are complete."""
     add(database, "a", "b")
     remove = compute_nodes.remove_of_host
-    database.run_in_writer(lambda s: remove(s, "a", now=A_TIME))
-    database.run_in_writer(lambda s: remove(s, "b", now=A_TIME + timedelta(days=1)))
+    database.run_in_writer(remove, "a", now=A_TIME)
+    database.run_in_writer(remove, "b", now=A_TIME + timedelta(days=1))
     limit = A_TIME + timedelta(hours=1)
-    counts = [
-        database.run_in_writer(lambda s: host_seq.purge_removals(s, before=limit)) for _ in range(2)
-    ]
+    counts = [database.run_in_writer(host_seq.purge_removals, before=limit) for _ in range(2)]
     assert counts == [1, 0]
     with database.reader() as session:
         assert host_seq.removals_from(session) == 1

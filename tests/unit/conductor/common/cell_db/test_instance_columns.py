@@ -49,10 +49,9 @@ def a_mixture() -> list[Instance]:
 
 
 def listed(database: Database, **filters: Any) -> list[Instance]:
-    with database.reader() as session:
-        return instances.list_page(
-            session, filters=ServerFilters(**filters), limit=100, cell_uuid=None
-        )
+    return database.read(
+        instances.list_page, filters=ServerFilters(**filters), limit=100, cell_uuid=None
+    )
 
 
 def names(database: Database, **filters: Any) -> list[str]:
@@ -71,7 +70,7 @@ def test_sorted_pages_join_up_in_the_order_of_python(
 ) -> None:
     """Lists of several cells are merged in Python, so all engines must agree with it."""
     made = a_mixture()
-    database.run_in_writer(lambda s: instances.insert(s, made, now=A_TIME))
+    database.run_in_writer(instances.insert, made, now=A_TIME)
     for key in KEYS:
         sort = [SortKey(key, is_descending), SortKey("vm_state", not is_descending)]
         expected = sorted(
@@ -89,10 +88,13 @@ def _in_pages(database: Database, sort: list[SortKey]) -> list[Instance]:
     found: list[Instance] = []
     marker = None
     while len(found) <= len(NAMES) + 1:
-        with database.reader() as session:
-            page = instances.list_page(
-                session, filters=ServerFilters(sort=sort), limit=3, marker=marker, cell_uuid=None
-            )
+        page = database.read(
+            instances.list_page,
+            filters=ServerFilters(sort=sort),
+            limit=3,
+            marker=marker,
+            cell_uuid=None,
+        )
         if not page:
             break
         found += page
@@ -144,6 +146,6 @@ def test_filters_by_attributes_choose_what_is_listed(
          "attributes": {"host_ip": address}, "created_at": A_TIME}
         for host, address in (("h1", "192.0.2.7"), ("h2", "2001:db8::7"))
     ]  # fmt: skip
-    database.run_in_writer(lambda s: instances.insert(s, made, now=A_TIME))
-    database.run_in_writer(lambda s: compute_nodes.add(s, nodes))
+    database.run_in_writer(instances.insert, made, now=A_TIME)
+    database.run_in_writer(compute_nodes.add, nodes)
     assert names(database, **filters) == expected

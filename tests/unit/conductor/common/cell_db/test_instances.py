@@ -23,7 +23,7 @@ NOW = A_TIME + timedelta(hours=1)
 
 
 def insert(database: Database, *made: Instance) -> list[str]:
-    return database.run_in_writer(lambda s: instances.insert(s, made, now=NOW))
+    return database.run_in_writer(instances.insert, made, now=NOW)
 
 
 def store_in_cell0(database: Database, instance: Instance, **fault: Any) -> bool:
@@ -34,17 +34,19 @@ def store_in_cell0(database: Database, instance: Instance, **fault: Any) -> bool
 
 
 def get(database: Database, uuid: str) -> Instance:
-    with database.reader() as session:
-        return instances.get(session, uuid, cell_uuid=CELL)
+    return database.read(instances.get, uuid, cell_uuid=CELL)
 
 
 def page(
     database: Database, limit: int = 100, marker: InstanceMarker | None = None, **filters: Any
 ) -> list[str]:
-    with database.reader() as session:
-        found = instances.list_page(
-            session, filters=ServerFilters(**filters), limit=limit, marker=marker, cell_uuid=CELL
-        )
+    found = database.read(
+        instances.list_page,
+        filters=ServerFilters(**filters),
+        limit=limit,
+        marker=marker,
+        cell_uuid=CELL,
+    )
     return [instance.name for instance in found]
 
 
@@ -66,7 +68,7 @@ def test_an_instance_shows_the_address_of_its_node(database: Database) -> None:
     node: dict[str, Any] = {"inventories": {}, "sent_traits": {}, "allocation_ratios": {}}
     node |= {"uuid": a_uuid(), "host": "host1", "node": "host1", "seq": 1, "provider_digest": ""}
     node |= {"attributes": {"host_ip": "192.0.2.7"}, "traits": [], "created_at": NOW}
-    database.run_in_writer(lambda s: compute_nodes.add(s, [node]))
+    database.run_in_writer(compute_nodes.add, [node])
     assert [get(database, each.uuid).host_ip for each in made] == ["192.0.2.7", None, None]
 
 
@@ -94,8 +96,7 @@ def test_a_failed_instance_is_stored_with_its_fault_and_action(database: Databas
     assert (found.vm_state, found.task_state, found.host) == ("error", None, None)
     assert found.fault is not None
     assert (found.fault.message, found.fault.details) == ("No valid host.", "why")
-    with database.reader() as session:
-        [action] = actions.list_of(session, made.uuid)
+    [action] = database.read(actions.list_of, made.uuid)
     assert (action.action, action.request_id, action.message) == ("create", "req-1", "Error")
     assert [(event.result, event.details) for event in action.events] == [("Error", "why")]
 
@@ -105,7 +106,7 @@ def test_storing_a_failed_instance_twice_stores_it_once(database: Database) -> N
     made = an_instance()
     assert store_in_cell0(database, made)
     assert not store_in_cell0(database, made, message="another")
-    database.run_in_writer(lambda s: instances.delete(s, made.uuid, now=NOW))
+    database.run_in_writer(instances.delete, made.uuid, now=NOW)
     assert not store_in_cell0(database, made)
     with database.reader() as session:
         assert len(faults.list_of(session, made.uuid)) == 1
@@ -127,10 +128,9 @@ def test_storing_two_hundred_takes_as_many_statements_as_storing_two(database: D
 
 
 def _errors(database: Database) -> list[Instance]:
-    with database.reader() as session:
-        return instances.list_page(
-            session, filters=ServerFilters(status="ERROR"), limit=1000, cell_uuid=CELL
-        )
+    return database.read(
+        instances.list_page, filters=ServerFilters(status="ERROR"), limit=1000, cell_uuid=CELL
+    )
 
 
 def test_deleted_instances_are_listed_when_asked_for(database: Database) -> None:
@@ -140,7 +140,7 @@ def test_deleted_instances_are_listed_when_asked_for(database: Database) -> None
     with database.reader() as session:
         uuids = {one.name: one.uuid for one in instances.list_page(
             session, filters=ServerFilters(), limit=9, cell_uuid=CELL)}  # fmt: skip
-    database.run_in_writer(lambda s: instances.delete(s, uuids["gone"], now=NOW))
+    database.run_in_writer(instances.delete, uuids["gone"], now=NOW)
     assert page(database) == ["alive"]
     assert page(database, existence=DELETED) == ["gone"]
     assert set(page(database, existence=ANY)) == {"gone", "alive"}
@@ -162,8 +162,8 @@ def test_a_deleted_instance_is_not_found(database: Database) -> None:
     """By nothing that lists or gets; deleting again says that there was none."""
     made = an_instance()
     insert(database, made)
-    assert database.run_in_writer(lambda s: instances.delete(s, made.uuid, now=NOW))
-    assert not database.run_in_writer(lambda s: instances.delete(s, made.uuid, now=NOW))
+    assert database.run_in_writer(instances.delete, made.uuid, now=NOW)
+    assert not database.run_in_writer(instances.delete, made.uuid, now=NOW)
     with pytest.raises(exception.InstanceNotFound, match=made.uuid):
         get(database, made.uuid)
     assert page(database) == []
@@ -280,9 +280,8 @@ def test_names_on_hosts_are_limited_for_each_host(
     on_a = [an_instance(f"a{n}", host="a", created_at=A_TIME + timedelta(n)) for n in range(3)]
     on_b, gone = an_instance("b", host="b", node=None), an_instance("gone", host="b")
     insert(database, *on_a, on_b, gone, an_instance("c", host="c"))
-    database.run_in_writer(lambda session: instances.delete(session, gone.uuid, now=NOW))
-    with database.reader() as session:
-        found = instances.names_on_hosts(session, ["a", "b"])
+    database.run_in_writer(instances.delete, gone.uuid, now=NOW)
+    found = database.read(instances.names_on_hosts, ["a", "b"])
     assert [(one.name, one.host, one.node) for one in found] == [
         ("a2", "a", "node1"), ("a1", "a", "node1"), ("b", "b", None),
     ]  # fmt: skip
@@ -294,7 +293,7 @@ def test_purging_removes_what_was_deleted_before(database: Database) -> None:
     for instance in made:
         store_in_cell0(database, instance)
     uuids = [instance.uuid for instance in made]
-    database.run_in_writer(lambda s: instances.delete_all(s, uuids, now=NOW))
+    database.run_in_writer(instances.delete_all, uuids, now=NOW)
     later = NOW + timedelta(seconds=1)
     counts = [instances.purge(database, deleted_before=later, batch_size=2) for _ in range(2)]
     assert counts == [3, 0]

@@ -29,10 +29,9 @@ def store(database: Database, *migrations: dict[str, Any]) -> None:
 
 
 def listed(database: Database, *, limit: int = 100, **filters: Any) -> list[Migration]:
-    with database.reader() as session:
-        return migrations.list_page(
-            session, filters=MigrationFilters(**filters), limit=limit, cell_uuid=None
-        )
+    return database.read(
+        migrations.list_page, filters=MigrationFilters(**filters), limit=limit, cell_uuid=None
+    )
 
 
 @pytest.mark.parametrize(

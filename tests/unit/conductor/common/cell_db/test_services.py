@@ -21,30 +21,29 @@ def later(seconds: float) -> datetime:
 
 
 def add(database: Database, *hosts: str, agent: str = "agent", disabled: bool = False) -> None:
-    database.run_in_writer(
-        lambda s: services.add(s, hosts, agent=agent, version=1, disabled=disabled, now=NOW)
-    )
+    database.run_in_writer(services.add, hosts, agent=agent, version=1, disabled=disabled, now=NOW)
 
 
 def see(database: Database, *hosts: str, agent: str = "agent", at: datetime = NOW) -> int:
     return database.run_in_writer(
-        lambda s: services.record_host_heartbeats(
-            s, hosts, agent=agent, version=2, now=at, down_time_seconds=DOWN
-        )
+        services.record_host_heartbeats,
+        hosts,
+        agent=agent,
+        version=2,
+        now=at,
+        down_time_seconds=DOWN,
     )
 
 
 def listed(database: Database, at: datetime = NOW) -> dict[str, Service]:
-    with database.reader() as session:
-        found = services.list_all(session, services.AsOf(at, DOWN, None))
+    found = database.read(services.list_all, services.AsOf(at, DOWN, None))
     return {service.host: service for service in found}
 
 
 def turned(database: Database, *, up: bool, at: datetime, limit: int = 10) -> list[str]:
-    with database.reader() as session:
-        return services.list_state_changes(
-            session, up=up, now=at, down_time_seconds=DOWN, limit=limit
-        )
+    return database.read(
+        services.list_state_changes, up=up, now=at, down_time_seconds=DOWN, limit=limit
+    )
 
 
 def test_new_services_are_up_and_listed_by_host(database: Database) -> None:
@@ -83,7 +82,7 @@ def test_services_that_turned_are_found(database: Database) -> None:
     see(database, "a", at=later(100))
     assert turned(database, up=False, at=later(100)) == ["b", "c"]
     assert turned(database, up=False, at=later(100), limit=1) == ["b"]
-    database.run_in_writer(lambda s: services.mark_up(s, ["a", "b"], up=False))
+    database.run_in_writer(services.mark_up, ["a", "b"], up=False)
     assert turned(database, up=False, at=later(100)) == ["c"]
     assert turned(database, up=True, at=later(100)) == ["a"]
 
@@ -98,7 +97,7 @@ def test_a_service_forced_down_turns_down_and_not_up(database: Database) -> None
 
     database.run_in_writer(force)
     assert turned(database, up=False, at=NOW) == ["a"]
-    database.run_in_writer(lambda s: services.mark_up(s, ["a"], up=False))
+    database.run_in_writer(services.mark_up, ["a"], up=False)
     assert turned(database, up=True, at=NOW) == []
 
 

@@ -32,8 +32,7 @@ def accept(plane: ControlPlane) -> Accept:
 
 
 def spec_of(plane: ControlPlane, accepted: Accepted) -> RequestSpec:
-    with plane.database.reader() as session:
-        return request_specs.get_spec(session, accepted.instances[0].uuid)
+    return plane.database.read(request_specs.get_spec, accepted.instances[0].uuid)
 
 
 def set_limit(plane: ControlPlane, **limits: int) -> None:

@@ -29,8 +29,7 @@ def test_instances_become_members_of_their_group(plane: ControlPlane, accept: Ac
     """All of a request at once."""
     group = a_group(plane)
     accepted = accept(min_count=2, max_count=2, hints={"group": [group]})
-    with plane.database.reader() as session:
-        members = server_groups.list_members(session, group)
+    members = plane.database.read(server_groups.list_members, group)
     assert members == sorted(one.uuid for one in accepted.instances)
     spec = spec_of(plane, accepted)
     assert spec.instance_group is not None

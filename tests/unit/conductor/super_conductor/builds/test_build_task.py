@@ -101,8 +101,7 @@ def test_a_large_request_is_handed_over_in_batches(plane: ControlPlane) -> None:
 def test_an_undiscovered_host_is_mapped_with_its_first_instance(plane: ControlPlane) -> None:
     """The selection says which cell the host is in."""
     plane.build()
-    with plane.database.reader() as session:
-        mapping = host_mappings.find_host_mapping(session, "cell1-host1")
+    mapping = plane.database.read(host_mappings.find_host_mapping, "cell1-host1")
     assert mapping is not None
     assert mapping.cell_uuid == the_cell(plane).uuid
 
@@ -110,8 +109,7 @@ def test_an_undiscovered_host_is_mapped_with_its_first_instance(plane: ControlPl
 def test_the_trace_is_stored_in_parts(plane: ControlPlane) -> None:
     """An instance's trace has its own choice, not those of the others of its request."""
     uuids = plane.build(3)
-    with plane.database.reader() as session:
-        found = traces.find_trace(session, uuids[1])
+    found = plane.database.read(traces.find_trace, uuids[1])
     assert found is not None
     assert found["hosts_total"] == 2
     assert [choice["instance_uuid"] for choice in found["choices"]] == [uuids[1]]

@@ -24,8 +24,9 @@ def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:
     """Return a reservation of two instances, each with a host of the only cell."""
     accepted = plane.acceptance.accept(a_user(), REQUEST)
     (cell,) = plane.cells.values()
-    with plane.database.reader() as session:
-        found = build_requests.list_build_requests(session, [x.uuid for x in accepted.instances])
+    found = plane.database.read(
+        build_requests.list_build_requests, [x.uuid for x in accepted.instances]
+    )
     for one in found:
         one.selections = [a_selection(cell.nodes[0], cell.uuid)]
     assert accepted.lease is not None
@@ -38,20 +39,19 @@ def map_to_cell(
     held = {lease.key: HeldReservation(lease, a_user()) for lease in leases}
     (cell_uuid,) = plane.cells
     return plane.database.run_in_writer(
-        lambda session: instance_mapping.map_to_cell(
-            session,
-            plane.builds.leases,
-            held,
-            cell_uuid,
-            taken,
-            may_have=lambda cell, host: may_have,
-        )
+        instance_mapping.map_to_cell,
+        plane.builds.leases,
+        held,
+        cell_uuid,
+        taken,
+        may_have=lambda cell, host: may_have,
     )
 
 
 def cells(plane: ControlPlane, taken: list[BuildRequest]) -> list[str | None]:
-    with plane.database.reader() as session:
-        found = instance_mappings.find_mappings(session, [one.instance_uuid for one in taken])
+    found = plane.database.read(
+        instance_mappings.find_mappings, [one.instance_uuid for one in taken]
+    )
     return [found[one.instance_uuid].cell_uuid for one in taken]
 
 
@@ -94,9 +94,7 @@ def test_a_reservation_that_is_not_ours_any_more_is_left_alone(plane: ControlPla
     """The other one is mapped."""
     (one, all_of_one), (two, all_of_two) = accept(plane), accept(plane)
     plane.clock.advance(60)
-    taken_over = plane.database.run_in_writer(
-        lambda session: plane.builds.leases.take(session, two.key)
-    )
+    taken_over = plane.database.run_in_writer(plane.builds.leases.take, two.key)
     assert taken_over is not None
     done = map_to_cell(plane, [one, two], [*all_of_one, *all_of_two])
     assert (done.closed, done.lost) == ({one.key}, {two.key})

@@ -98,8 +98,7 @@ def test_every_change_is_counted(api_database: Database) -> None:
     """Schedulers are told by that number."""
 
     def seq() -> int:
-        with api_database.reader() as session:
-            return metadata_seq.get_seq(session)
+        return api_database.read(metadata_seq.get_seq)
 
     seen = [seq()]
     create(api_database)

@@ -15,8 +15,7 @@ def reservation_of(plane: ControlPlane) -> str:
 def test_a_reservation_is_found_as_it_was_stored(plane: ControlPlane) -> None:
     """Nothing was decided yet."""
     key = reservation_of(plane)
-    with plane.database.reader() as session:
-        found = reservations.find_reservation(session, key)
+    found = plane.database.read(reservations.find_reservation, key)
     assert found is not None
     assert (found.stage, found.failure, found.verdict) == (Stage.SCHEDULING, None, {})
     assert found.context.project_id == "p1"

@@ -61,8 +61,7 @@ def hosts(plane: ControlPlane) -> Hosts:
 
 
 def mapped(plane: ControlPlane, cell: CellConductor) -> dict[str, list[str]]:
-    with plane.database.reader() as session:
-        return host_mappings.list_node_uuids(session, cell.uuid)
+    return plane.database.read(host_mappings.list_node_uuids, cell.uuid)
 
 
 def test_a_cell_adds_no_host_of_another_to_the_lists(
@@ -254,8 +253,7 @@ def test_a_cell_gives_no_server_to_another_project(
     shown = plane.endpoint.get_server(an_admin(), uuid)
     listed = plane.endpoint.list_servers(a_user(project_id="p2"), ServerFilters(), 10, None)
     pages = CellServers(plane.database, plane.links).pages(an_admin(), limit=10)
-    with plane.database.reader() as session:
-        own = cell_reports.own_instances(session, victim.uuid, [victim.instances[uuid]])
+    own = plane.database.read(cell_reports.own_instances, victim.uuid, [victim.instances[uuid]])
     found = [shown, *own, *(one for page in pages for one in page.instances)]
     assert [(one.project_id, one.user_id) for one in found] == [("p1", "u1")] * 3
     assert listed.instances == []

@@ -38,8 +38,7 @@ def test_new_hosts_are_mapped_once(plane: ControlPlane) -> None:
     found = discover(plane)
     assert found.new_hosts == {"cell1": ["cell1-host1", "cell1-host2"]}
     assert discover(plane) == Discovered({}, [], [])
-    with plane.database.reader() as session:
-        nodes = host_mappings.list_node_uuids(session, the_cell(plane).uuid)
+    nodes = plane.database.read(host_mappings.list_node_uuids, the_cell(plane).uuid)
     assert nodes["cell1-host1"] == [the_cell(plane).nodes[0].uuid]
 
 

@@ -68,8 +68,7 @@ class Ownership:
         return self.endpoint.map_hosts(an_admin(), cell, hosts)
 
     def mapped(self) -> dict[str, tuple[str, list[str]]]:
-        with self.database.reader() as session:
-            found = host_mappings.find_host_mappings(session, ["a", "b"])
+        found = self.database.read(host_mappings.find_host_mappings, ["a", "b"])
         return {host: (one.cell_uuid, one.node_uuids) for host, one in found.items()}
 
 

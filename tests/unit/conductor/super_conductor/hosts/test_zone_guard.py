@@ -74,8 +74,7 @@ def remove(plane: ControlPlane, name: str, host: str) -> None:
 
 
 def zones(plane: ControlPlane) -> dict[str, str]:
-    with plane.database.reader() as session:
-        return aggregates.zones_of_hosts(session)
+    return plane.database.read(aggregates.zones_of_hosts)
 
 
 def the_cell(plane: ControlPlane) -> CellConductor:
@@ -362,7 +361,7 @@ class Crossing:
             NOW,
         )  # fmt: skip
         lease = Lease(self.move.migration_uuid, "test", 0.0)
-        plane.database.run_in_writer(lambda session: moves.add(session, self.move, lease))
+        plane.database.run_in_writer(moves.add, self.move, lease)
         self.is_open, self.has_other_ended = Event(), Event()
 
     def select(self, session: Session) -> None:

@@ -229,8 +229,7 @@ def test_a_conductor_may_be_killed_at_any_effect(
 
 def assert_decided_once(plane: ControlPlane, uuid: str, *, is_decided: bool) -> None:
     """What it shows of the move is the decision that its cell went on with."""
-    with plane.database.reader() as session:
-        decided = traces.list_move_traces(session, uuid)
+    decided = plane.database.read(traces.list_move_traces, uuid)
     if not is_decided:
         assert decided == []
         return

@@ -27,8 +27,7 @@ def cell(plane: ControlPlane) -> CellConductor:
 
 
 def usage(plane: ControlPlane) -> tuple[int, int]:
-    with plane.database.reader() as session:
-        used = quotas.count_usage(session, "p1")
+    used = plane.database.read(quotas.count_usage, "p1")
     return used["cores"], used["ram"]
 
 

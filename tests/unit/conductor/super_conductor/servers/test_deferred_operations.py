@@ -55,8 +55,7 @@ def ask(
 
 
 def deferred(plane: ControlPlane, uuid: str) -> str | None:
-    with plane.database.reader() as session:
-        found = deferred_operations.find(session, uuid)
+    found = plane.database.read(deferred_operations.find, uuid)
     return None if found is None else found.operation
 
 

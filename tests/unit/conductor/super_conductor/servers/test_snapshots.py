@@ -53,14 +53,12 @@ class Snapshots:
         return self.properties(image.id)
 
     def properties(self, image_id: str) -> dict[str, str]:
-        with self.plane.database.reader() as session:
-            found = images.find_record(session, image_id)
+        found = self.plane.database.read(images.find_record, image_id)
         assert found is not None
         return found.image.properties
 
     def status(self, image_id: str) -> str | None:
-        with self.plane.database.reader() as session:
-            found = images.find_record(session, image_id)
+        found = self.plane.database.read(images.find_record, image_id)
         return None if found is None else found.image.status
 
 
@@ -80,8 +78,7 @@ def test_a_snapshot_is_saving_until_its_data_is_stored(snapshots: Snapshots) -> 
     assert snapshots.status(image_id) == "saving"
     for _ in range(2):
         assert snapshots.end(image_id, STORED)
-    with snapshots.plane.database.reader() as session:
-        record = images.find_record(session, image_id)
+    record = snapshots.plane.database.read(images.find_record, image_id)
     assert record is not None
     assert (record.owner, record.visibility, record.sha512) == ("p1", "private", "sha512")
     assert (record.image.status, record.image.size_bytes) == ("active", 7)
@@ -130,8 +127,7 @@ def test_the_image_of_a_shelved_server_is_its_projects_until_it_is_unshelved(
     assert snapshots.status(image.id) == "saving"
     for _ in range(2):
         assert snapshots.end(image.id, STORED)
-    with snapshots.plane.database.reader() as session:
-        record = images.find_record(session, image.id)
+    record = snapshots.plane.database.read(images.find_record, image.id)
     assert record is not None
     assert (record.owner, record.visibility, record.image.status) == ("p1", "private", "active")
     for _ in range(2):

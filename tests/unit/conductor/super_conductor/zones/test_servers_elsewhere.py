@@ -251,8 +251,7 @@ PATIENCE_SECONDS = 3 * 60.0 + 1.0
 
 
 def usage(zone: Zone) -> tuple[int, int]:
-    with zone.database.reader() as session:
-        used = quotas.count_usage(session, PROJECT)
+    used = zone.database.read(quotas.count_usage, PROJECT)
     return used["cores"], used["ram"]
 
 

@@ -99,9 +99,7 @@ def test_two_at_once_change_the_extra_specs_of_a_flavor(any_api_database: Databa
 
     def second() -> None:
         first_has_set.wait(60)
-        any_api_database.run_in_writer(
-            lambda session: flavors.change_extra_specs(session, "small", {"b": "2"}, now=NOW)
-        )
+        any_api_database.run_in_writer(flavors.change_extra_specs, "small", {"b": "2"}, now=NOW)
 
     thread = threading.Thread(target=second)
     thread.start()
@@ -110,8 +108,7 @@ def test_two_at_once_change_the_extra_specs_of_a_flavor(any_api_database: Databa
         first_has_set.set()
         thread.join(0.3)
     thread.join(60)
-    with any_api_database.reader() as session:
-        found = flavors.get_flavor(session, "small", a_user())
+    found = any_api_database.read(flavors.get_flavor, "small", a_user())
     assert found.extra_specs == {"a": "1", "b": "2"}
 
 

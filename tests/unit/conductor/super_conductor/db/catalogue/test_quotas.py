@@ -66,9 +66,7 @@ def test_two_at_once_set_the_first_limits_of_a_project(any_api_database: Databas
 
     def second() -> None:
         first_has_set.wait(60)
-        any_api_database.run_in_writer(
-            lambda session: quotas.set_limits(session, "p1", {"cores": 7, "instances": 8})
-        )
+        any_api_database.run_in_writer(quotas.set_limits, "p1", {"cores": 7, "instances": 8})
 
     thread = threading.Thread(target=second)
     thread.start()
