@@ -4,12 +4,12 @@ import importlib
 
 _MODULES = (
     "aggregate", "allocations.allocation_candidates",
-    "instances.build_request", "cell_mapping",
-    "zones.child_zone", "packed.claim_batch", "hosts.compute_node", "traces.decision_trace",
+    "instances.build_request",
+    "packed.claim_batch", "hosts.compute_node", "traces.decision_trace",
     "destinations", "flavor", "hosts.fleet", "hosts.host_states",
     "images.image_meta", "instance",
     "instances.instance_action", "instances.instance_command", "instances.instance_fault",
-    "instances.instance_group", "instances.instance_mapping", "instances.migration",
+    "instances.instance_group", "instances.migration",
     "packed.provider_uuids", "request_spec", "allocations.resource_query",
     "packed.scheduling_batch",
     "selection", "instances.server_record", "hosts.service", "zones.zone_answer",

@@ -13,7 +13,7 @@ from conductor.common import unfinished_work
 from conductor.common.cell_db import models, service_figures, services
 from conductor.common.clock import Clock
 from conductor.common.unfinished_work import Source
-from objects.hosts.activity import DOWN_HOSTS_MAX, CellActivity, HostCounts, WorkCount
+from objects.hosts.activity import DOWN_HOSTS_MAX, CellActivity, HostCounts
 
 
 def read(
@@ -38,9 +38,9 @@ def read(
         figures = service_figures.list_fresh(session, now=at.now, seconds=conf.service_down_time)
     with works.reader() as session:
         under_way = [
-            WorkCount(one.table, one.operation, one.stage, one.count, one.free)
+            count
             for source in sources
-            for one in unfinished_work.groups(session, source, now_seconds=now())
+            for count in unfinished_work.counts(session, source, now_seconds=now())
         ]
     return CellActivity(others, figures, under_way, hosts, down)
 

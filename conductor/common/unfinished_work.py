@@ -8,20 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Number of works of one table with the same operation and stage; ``free``: without a lease.
-
-    ``oldest_since`` is None if the start of one of them is unknown.
-    """
-
-    table: str
-    operation: str | None
-    stage: str
-    count: int
-    free: int
-    oldest_since: datetime | None
+from objects.hosts.activity import WorkCount
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +62,8 @@ def source(model: Any, **values: Any) -> Source:
     return Source(str(model.__tablename__), query.select_from(model))
 
 
-def groups(session: Session, source: Source, *, now_seconds: float) -> list[Group]:
-    """Return the groups of a table."""
+def counts(session: Session, source: Source, *, now_seconds: float) -> list[WorkCount]:
+    """Return the number of works of a table by operation and stage."""
     each = source.rows.subquery().c
     is_free = sa.case((each.lease_expires_at <= now_seconds, 1), else_=0)
     query = (
@@ -88,8 +75,10 @@ def groups(session: Session, source: Source, *, now_seconds: float) -> list[Grou
         .order_by(each.operation, each.stage)
     )  # fmt: skip
     return [
-        Group(source.table, operation, stage, count, int(free), oldest if dated == count else None)
-        for operation, stage, count, free, oldest, dated in session.execute(query)
+        WorkCount(
+            source.table, operation, stage, count, int(free), start if dated == count else None
+        )
+        for operation, stage, count, free, start, dated in session.execute(query)
     ]
 
 

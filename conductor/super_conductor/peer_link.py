@@ -15,7 +15,7 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.logs.outage_log import OutageLog
 from objects.cell_mapping import CellMapping
-from objects.zones.child_zone import ChildZone
+from objects.zones.zone_record import ChildZone
 from rpc.transport import Bus
 
 T = TypeVar("T")

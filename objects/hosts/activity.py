@@ -23,13 +23,17 @@ class WorkerFigures:
 
 @dataclass(frozen=True, slots=True)
 class WorkCount:
-    """Number of works under way of one table and stage; ``free``: without a lease."""
+    """Number of works under way of one table, operation and stage; ``free``: without a lease.
+
+    ``oldest_since`` is None if the start of one of them is unknown.
+    """
 
     table: str
     operation: str | None
     stage: str
     count: int
     free: int
+    oldest_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,20 @@
 """InstanceMapping: the cell or zone of an instance."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from objects import base, fields
 
-
-@base.ArmillaryObjectRegistry.register
-class InstanceMapping(base.ArmillaryObject):
-    """``cell_uuid`` is null while no cell has the instance, ``zone_path`` unless a zone has it.
+@dataclass(frozen=True, slots=True)
+class InstanceMapping:
+    """``cell_uuid`` is None while no cell has the instance, ``zone_path`` unless a zone has it.
 
     It never leaves the super conductor.
     """
 
-    instance_uuid: str = fields.UUIDField()
-    cell_uuid: str | None = fields.UUIDField(nullable=True)
-    project_id: str = fields.StringField()
-    user_id: str = fields.StringField()
-    queued_for_delete: bool = fields.BooleanField(default=False)
-    zone_path: str | None = fields.StringField(nullable=True)
-    created_at: datetime = fields.DateTimeField()
+    instance_uuid: str
+    cell_uuid: str | None
+    project_id: str
+    user_id: str
+    queued_for_delete: bool
+    zone_path: str | None
+    created_at: datetime

@@ -1,6 +1,6 @@
-"""Child zones as administrators set them up over the API; no answer has a transport URL."""
+"""Child zones as their parent stores them; no answer of the API has a transport URL."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 
@@ -28,3 +28,19 @@ class ZoneRecord:
     weight_scale: float
     created_at: datetime | None
     updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildZone(ZoneRecord):
+    """A child zone and how to reach it; ``name`` is its component in zone paths.
+
+    ``transport_url`` is the child's broker, with the account that the child created for its parent.
+    In the parent's lists its hosts weigh ``weight_offset`` + ``weight_scale`` times their weight.
+    """
+
+    transport_url: str
+
+    def without_secret(self) -> ZoneRecord:
+        """Return what administrators may see."""
+        values = {each.name: getattr(self, each.name) for each in fields(ZoneRecord)}
+        return ZoneRecord(**values)

@@ -16,8 +16,9 @@ from armillary.table_columns import printable
 from conductor.cell_conductor.operations.move_stages import SCHEDULE
 from conductor.common import unfinished_work
 from conductor.common.cell_db import unfinished as cell
-from conductor.common.unfinished_work import Group, Source, Work
+from conductor.common.unfinished_work import Source, Work
 from conductor.super_conductor.db import unfinished as api
+from objects.hosts.activity import WorkCount
 from programs.application import WithOptions
 from programs.display.output import Lister
 from programs.operator.check_results import Code
@@ -35,7 +36,7 @@ class Found:
     """The tasks found; ``errors`` has the reason for each database that could not be read."""
 
     databases: list[str] = dataclasses.field(default_factory=list)
-    groups: list[Group] = dataclasses.field(default_factory=list)
+    groups: list[WorkCount] = dataclasses.field(default_factory=list)
     oldest: list[Work] = dataclasses.field(default_factory=list)
     errors: list[str] = dataclasses.field(default_factory=list)
 
@@ -73,7 +74,7 @@ def _look(conf: cfg.ConfigOpts, known: Known, found: Found, now_seconds: float, 
         database.check_version(known.schema)
         with database.reader() as session:
             for source in _SOURCES[known.name]:
-                found.groups += unfinished_work.groups(session, source, now_seconds=now_seconds)
+                found.groups += unfinished_work.counts(session, source, now_seconds=now_seconds)
                 found.oldest += unfinished_work.oldest(session, source, limit=limit)
     finally:
         database.dispose()
@@ -92,7 +93,7 @@ def lines(found: Found, *, now_seconds: float) -> list[str]:
     return text
 
 
-def _cells(group: Group, now_seconds: float) -> tuple[str, ...]:
+def _cells(group: WorkCount, now_seconds: float) -> tuple[str, ...]:
     return (
         group.table, group.operation or "-", group.stage,
         str(group.count), str(group.free), _age(group.oldest_since, now_seconds),

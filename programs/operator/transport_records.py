@@ -11,7 +11,7 @@ from armillary import exception
 from armillary.db import Database
 from armillary.logs.masking import mask_passwords
 from objects.cell_mapping import CellMapping
-from objects.zones.child_zone import ChildZone
+from objects.zones.zone_record import ChildZone
 from programs.application import WithOptions, secret_in
 from programs.display.output import Lister, ShowOne
 from programs.operator.databases import open_api

@@ -41,9 +41,7 @@ def _check_values(**values: str) -> None:
 
 
 def _to_object(row: models.Cell) -> CellMapping:
-    return CellMapping.from_values(
-        uuid=row.uuid, name=row.name, transport_url=row.transport_url, disabled=row.disabled
-    )
+    return CellMapping(row.uuid, row.name, row.transport_url, row.disabled)
 
 
 _USES = (

@@ -353,7 +353,7 @@ def _size(row: Row) -> Size:
 
 
 def _to_object(row: Row) -> InstanceMapping:
-    return InstanceMapping.from_values(
+    return InstanceMapping(
         instance_uuid=row.instance_uuid, cell_uuid=row.cell_uuid, project_id=row.project_id,
         user_id=row.user_id, queued_for_delete=row.queued_for_delete, zone_path=row.zone_path,
         created_at=row.created_at,

@@ -11,7 +11,6 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import moment
 from conductor.super_conductor.db.zones import zone_records
-from objects.zones.child_zone import ChildZone
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 
 
@@ -31,21 +30,19 @@ class ZoneRecordsEndpoint:
             raise exception.Invalid(reason=f"{name} is the name of this zone itself")
         if "transport_url" not in values:
             raise exception.Invalid(reason="a zone needs the transport_url of its broker")
-        return _record(
-            self._database.run_in_writer(
-                zone_records.create_zone, name=name, now=moment(self._now()), **values
-            )
+        made = self._database.run_in_writer(
+            zone_records.create_zone, name=name, now=moment(self._now()), **values
         )
+        return made.without_secret()
 
     def update_zone(
         self, context: RequestContext, zone: str, settings: ZoneSettings, verify: bool
     ) -> ZoneRecord:
         values = self._checked(settings, verify=verify)
-        return _record(
-            self._database.run_in_writer(
-                zone_records.update_zone, zone, values, now=moment(self._now())
-            )
+        changed = self._database.run_in_writer(
+            zone_records.update_zone, zone, values, now=moment(self._now())
         )
+        return changed.without_secret()
 
     def delete_zone(self, context: RequestContext, zone: str, force: bool) -> None:
         self._database.run_in_writer(zone_records.delete_zone, zone, force=force)
@@ -65,8 +62,3 @@ class ZoneRecordsEndpoint:
                 except broker_check.BrokerRefused as error:
                     raise exception.Invalid(reason=error.message) from error
         return values
-
-
-def _record(zone: ChildZone) -> ZoneRecord:
-    names = (each.name for each in dataclasses.fields(ZoneRecord))
-    return ZoneRecord(**{name: getattr(zone, name) for name in names})

@@ -16,7 +16,7 @@ from armillary.db import Database
 from conductor.super_conductor.db.zones import zone_records
 from conductor.super_conductor.peer_link import Asked, Link, Links
 from conductor.super_conductor.zones.interface import ZoneAPI
-from objects.zones.child_zone import ChildZone
+from objects.zones.zone_record import ChildZone
 from rpc.signing.place import zone_scope
 from rpc.transport import Bus, MakeBus
 

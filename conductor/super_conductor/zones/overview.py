@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db.zones import zone_records
-from objects.zones.child_zone import ChildZone
+from objects.zones.zone_record import ChildZone
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.interface import SchedulerAPI

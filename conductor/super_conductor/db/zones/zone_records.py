@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
-from objects.zones.child_zone import ChildZone
+from objects.zones.zone_record import ChildZone
 
 _RANGES = (("weight_offset", -1e9, 1e9), ("weight_scale", 0.0, 1e6))
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}")
@@ -65,7 +65,7 @@ def _check_values(**values: Any) -> None:
 
 
 def _to_object(row: models.Zone) -> ChildZone:
-    return ChildZone.from_values(
+    return ChildZone(
         uuid=row.uuid, name=row.name, transport_url=row.transport_url, disabled=row.disabled,
         weight_offset=row.weight_offset, weight_scale=row.weight_scale,
         created_at=row.created_at, updated_at=row.updated_at,
