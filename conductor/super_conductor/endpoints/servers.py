@@ -113,7 +113,7 @@ class ServersEndpoint:
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
         here = self._servers.list_server_actions
-        return self._ask_its_zone(here, context, instance_uuid)
+        return self._ask_its_zone("list_server_actions", here, context, instance_uuid)
 
     def explain_server(
         self,
@@ -208,32 +208,37 @@ class ServersEndpoint:
         """Record the refusal of a deferred operation; see ``deferred_operations.Performer``."""
         uuid, operation = deferred.instance_uuid, deferred.operation
         here = self._operations.record_refusal
-        self._ask_its_zone(here, context, uuid, operation=operation, reason=reason)
+        self._ask_its_zone(
+            "record_refusal", here, context, uuid, operation=operation, reason=reason
+        )
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
         here = self._guest_requests.get_console_output
-        return self._ask_its_zone(here, context, instance_uuid, lines=lines)
+        return self._ask_its_zone("get_console_output", here, context, instance_uuid, lines=lines)
 
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
-        return self._ask_its_zone(self._guest_requests.get_diagnostics, context, instance_uuid)
+        here = self._guest_requests.get_diagnostics
+        return self._ask_its_zone("get_diagnostics", here, context, instance_uuid)
 
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
-        return self._ask_its_zone(self._guest_requests.get_topology, context, instance_uuid)
+        here = self._guest_requests.get_topology
+        return self._ask_its_zone("get_topology", here, context, instance_uuid)
 
     def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
         here = self._guest_requests.create_serial_console
-        return self._ask_its_zone(here, context, instance_uuid)
+        return self._ask_its_zone("create_serial_console", here, context, instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
     ) -> None:
         here = self._guest_requests.set_admin_password
-        self._ask_its_zone(here, context, instance_uuid, password=password)
+        self._ask_its_zone("set_admin_password", here, context, instance_uuid, password=password)
 
     def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
-        self._ask_its_zone(self._guest_requests.trigger_crash_dump, context, instance_uuid)
+        here = self._guest_requests.trigger_crash_dump
+        self._ask_its_zone("trigger_crash_dump", here, context, instance_uuid)
 
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
@@ -247,19 +252,26 @@ class ServersEndpoint:
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
         here = self._migrations.abort_migration
-        self._ask_its_zone(here, context, instance_uuid, migration_uuid=migration_uuid)
+        self._ask_its_zone(
+            "abort_migration", here, context, instance_uuid, migration_uuid=migration_uuid
+        )
 
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
         here = self._migrations.force_migration
-        self._ask_its_zone(here, context, instance_uuid, migration_uuid=migration_uuid)
+        self._ask_its_zone(
+            "force_migration", here, context, instance_uuid, migration_uuid=migration_uuid
+        )
 
     def _ask_its_zone(
-        self, here: Callable[..., T], context: RequestContext, instance_uuid: str, **arguments: Any
+        self,
+        method: str,
+        here: Callable[..., T],
+        context: RequestContext,
+        instance_uuid: str,
+        **arguments: Any,
     ) -> T:
-        """Have a server's zone do what ``here`` does in this zone, by a request of its name."""
-        return self._remote_servers.ask(
-            context, instance_uuid, here.__name__,
-            partial(here, context, instance_uuid, **arguments), **arguments,
-        )  # fmt: skip
+        """Have a server's zone call ``method``, or call ``here`` for a server in this zone."""
+        local = partial(here, context, instance_uuid, **arguments)
+        return self._remote_servers.ask(context, instance_uuid, method, local, **arguments)
