@@ -77,7 +77,7 @@ class KeyedBackoff(Generic[K]):
         return seconds
 
     def forget(self, key: K) -> None:
-        """Reset the backoff of a key: it succeeded, or is wanted at once."""
+        """Reset the backoff of a key: it succeeded, or is due immediately."""
         with self._lock:
             self._retries.pop(key, None)
 

@@ -15,7 +15,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 _LARGEST_COUNT = 2
-"""A unit is used from this many on: 90 minutes, not one hour."""
+"""Minimum number of a unit to use it: 90 minutes, not one hour."""
 
 
 def printable(value: Any) -> str:
@@ -58,7 +58,7 @@ class Used(FormattableColumn[Mapping[str, float]]):
 
 
 class ShortId(FormattableColumn[str]):
-    """An id of which people see the start, which commands accept; other ids stay whole."""
+    """An id shortened for people, in a form that commands accept; other ids stay whole."""
 
     def human_readable(self) -> str:
         is_uuid = _UUID.fullmatch(self._value) is not None

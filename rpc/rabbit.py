@@ -210,7 +210,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
                 self._heartbeat_check()  # a broken connection fails the next read
 
     def _keep_fanouts(self) -> None:
-        """Create again, now and then, what this process creates for others and has been deleted.
+        """Periodically recreate what this process creates for others and has been deleted.
 
         They wait for it, since their accounts may not; this process would notice with its next
         connection only.

@@ -65,7 +65,7 @@ def download(call: Call) -> Answer:
 def _require_no_data(record: ImageRecord) -> None:
     """Raise Conflict for an image with data, and for one whose data is its server's to store.
 
-    One that needs none may get some all the same.
+    One that needs none may get some anyway.
     """
     if record.sha512 is not None or record.image.status in (DEACTIVATED, SAVING):
         raise exception.Conflict(

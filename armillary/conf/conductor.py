@@ -261,7 +261,7 @@ conductor's machine, without a shell, and ends with 0 when the host is off for c
 is called again, and after several times the evacuation fails, except for a host that an operator
 has forced down. Unset: a
 host is evacuated when it counts as down; one that is forced down, ``[DEFAULT] service_down_time``
-after its agent was last heard of or it was forced down, because an agent that is stalled holds
+after its agent was last heard from or it was forced down, because an agent that is stalled holds
 its guests by then.
 """,
     ),

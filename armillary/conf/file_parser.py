@@ -1,4 +1,4 @@
-"""Parsing of one configuration file; a mistake is told with its line."""
+"""Parsing of one configuration file; errors name the line."""
 
 from pathlib import Path
 

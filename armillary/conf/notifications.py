@@ -53,7 +53,7 @@ versioned_notifications.info. Every consumer that needs all notifications needs 
             ],
             help="""
 Whether state changes of an instance are sent as instance.update. Unset: they are not sent on the
-message bus, but the event feed shows them all the same.
+message bus, but the event feed shows them anyway.
 """,
         ),
         cfg.StrOpt(

@@ -131,7 +131,7 @@ class IdempotencyRecords:
         return new
 
     def _check_owner(self, owner: str) -> None:
-        """Raise QuotaExceeded for an owner with very many records; counts now and then."""
+        """Raise QuotaExceeded for an owner with very many records; counts occasionally."""
         if not owner or not self._is_to_count(owner):
             return
         model = self._model

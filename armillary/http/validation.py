@@ -112,7 +112,7 @@ def _are_unique(validator: Any, wanted: bool, values: Any, schema: Any) -> Itera
 
 
 def _match(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Exception]:
-    """Check a pattern, unless the text is too long all the same: it could take very long."""
+    """Check a pattern, unless the text is too long anyway: it could take very long."""
     if not isinstance(value, str):
         return
     if len(value) > schema.get("maxLength", PATTERN_CHARACTERS_MAX):

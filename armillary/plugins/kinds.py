@@ -1,4 +1,4 @@
-"""Imports for kinds of resources of third parties, without a scheduler."""
+"""Imports for third parties' kinds of resources; loads no part of the scheduler."""
 
 from objects.claims.resource_kinds import Figure, PoolAttribute, ResourceKind, WeigherSetting
 

@@ -60,7 +60,7 @@ class HostFigures:
 
     @property
     def disk_available_least(self) -> int:
-        """GiB that can still be written, by the driver's own account."""
+        """GiB that can still be written, as the driver reports them."""
         found = self.resources.disk_available_least
         return UNLIMITED_GB if found is None else found
 
@@ -106,7 +106,7 @@ class HostFigures:
 
 @functools.cache
 def _booted_at() -> int:
-    """Return the time of the machine's start, as first told: it moves as its clock is adjusted."""
+    """Return the boot time as first read: later readings move as the clock is adjusted."""
     return int(psutil.boot_time())
 
 

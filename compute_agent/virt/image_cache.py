@@ -49,7 +49,7 @@ _FETCHED, _USED, _LOCK = ".fetched-", ".used-", ".cache-lock"
 SPARE_PART = 0.05
 """Of the bytes of an image, that stays free beside it: a full file system pauses guests."""
 _DRAFT_SECONDS_MAX = 24 * 3600
-"""Age at which the draft of an image that no one fetches any more is removed."""
+"""Age at which the draft of an image that is not being fetched any more is removed."""
 
 
 def no_bases() -> Collection[Path]:

@@ -1,4 +1,4 @@
-"""KnownZones: what a scheduler has heard of its own zone and of the child zones."""
+"""KnownZones: what a scheduler knows about its own zone and the child zones."""
 
 from typing import TypedDict
 

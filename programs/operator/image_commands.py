@@ -15,10 +15,10 @@ from programs.operator.databases import open_api
 class ImageRotateTicketKey(WithOptions):
     """Replace the key with which super conductors sign hosts' tickets for images.
 
-    It counts at once in every super conductor. Tickets that were signed before are accepted for
-    the overlap; hosts ask for another one when a ticket is refused, so no transfer fails. Hosts of
-    child zones cannot ask: the tickets of servers there have a key of their own, which stays unless
-    --of-servers is given.
+    It takes effect in every super conductor immediately. Tickets that were signed before are
+    accepted for the overlap; hosts ask for another one when a ticket is refused, so no transfer
+    fails. Hosts of child zones cannot ask: the tickets of servers there have a key of their own,
+    which stays unless --of-servers is given.
     """
 
     app: Any

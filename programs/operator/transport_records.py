@@ -66,7 +66,7 @@ class RecordCommand(WithOptions):
 
         broker_check.check_url(self.app.conf, transport_url)
         if not parsed_args.no_verify:
-            advice = "; --no-verify stores the URL all the same"
+            advice = "; --no-verify stores the URL anyway"
             broker_check.try_broker(self.app.conf, transport_url, advice=advice)
 
 

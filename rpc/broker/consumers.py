@@ -62,9 +62,9 @@ class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes a fanout's stream that others create; creates it only if it is missing.
 
     On a new connection it continues at the time of the last message, not at its number: a broker
-    that lost its data counts from 0 again, and a consumer of a number beyond the end hears nothing
-    until the stream is as long as before. What the broker sends again is dropped without a word: a
-    message at the same place of the stream with the same contents. A replay has another place.
+    that lost its data counts from 0 again, and a consumer of a number beyond the end receives
+    nothing until the stream is as long as before. What the broker sends again is dropped silently:
+    a message at the same place of the stream with the same contents. A replay has another place.
     """
 
     _heard_at: datetime.datetime | None = None
@@ -77,7 +77,7 @@ class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     def _callback(self, message: Any) -> None:
         place = _place_in_stream(message)
         if place in self._places:
-            LOG.debug("Dropped a message of %s that was heard before", self.queue_name)
+            LOG.debug("Dropped a message of %s that was received before", self.queue_name)
             message.channel.basic_ack(message.delivery_tag)
             return
         self._remember(place)

@@ -1,4 +1,4 @@
-"""Hosts of a placement response: looked up in the host store, with the usage that it says."""
+"""Hosts of a placement response: looked up in the host store, with placement's usage."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def ledger_for(
     promised: Mapping[str, Mapping[str, int]],
     derive_of: DeriveOf,
 ) -> HostLedger:
-    """Return the known hosts of placement's response, with the usage that it says.
+    """Return the known hosts of placement's response, with the usage that it reports.
 
     If ``demand`` is given, NUMA and device usage counts that was claimed and is not reported yet.
     ``promised`` are the amounts of unclaimed selections, by node and class: they count as used,

@@ -1,4 +1,4 @@
-"""Heartbeats of cells: when each was last heard, which count as down, and which are in doubt."""
+"""Heartbeats of cells: when each was last heard from, which count as down, which are in doubt."""
 
 import math
 import threading
@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 
 class CellHeartbeats:
-    """When each cell was last heard. Thread-safe.
+    """When each cell was last heard from. Thread-safe.
 
     Whatever a cell sends is a heartbeat. After ``service_down_time`` without one its hosts count as
     down.
@@ -22,7 +22,7 @@ class CellHeartbeats:
         self._heard_any_at = self._cut_off_until = clock()
 
     def note(self, cell_uuid: str) -> None:
-        """Record that a cell was heard."""
+        """Record that a cell was heard from."""
         with self._lock:
             now = self._heard_at[cell_uuid] = self._clock()
             if now - self._heard_any_at >= self._cut_off_seconds:
@@ -30,7 +30,7 @@ class CellHeartbeats:
             self._heard_any_at = now
 
     def assume(self, cell_uuid: str) -> None:
-        """Count a cell that was never heard as up for ``service_down_time``."""
+        """Count a cell that was never heard from as up for ``service_down_time``."""
         with self._lock:
             self._heard_at.setdefault(cell_uuid, self._clock())
 
@@ -40,12 +40,12 @@ class CellHeartbeats:
             self._heard_at.pop(cell_uuid, None)
 
     def is_up(self, cell_uuid: str) -> bool:
-        """Return whether a cell was heard within ``service_down_time``."""
+        """Return whether a cell was heard from within ``service_down_time``."""
         heard_at = self._heard_at.get(cell_uuid)
         return heard_at is not None and self._clock() - heard_at < self._conf.service_down_time
 
     def silent(self, cell_uuids: Collection[str], seconds: float) -> list[str]:
-        """Return those of these cells that were not heard for that many seconds, or ever."""
+        """Return those of these cells that were not heard from for that many seconds, or ever."""
         with self._lock:
             since = self._clock() - seconds
             return sorted(
@@ -53,10 +53,10 @@ class CellHeartbeats:
             )
 
     def in_doubt(self, cell_uuids: Collection[str]) -> dict[str, float]:
-        """Return those of these cells that count as down, but may not be: when each was last heard.
+        """Return the times of the last messages of cells that count as down, but may not be.
 
-        No cell was heard for so long that this process was probably cut off itself, and these have
-        not been heard since.
+        No cell was heard from for so long that this process was probably cut off itself, and these
+        have not been heard from since.
         """
         with self._lock:
             now = self._clock()
@@ -73,7 +73,7 @@ class CellHeartbeats:
     def _cut_off_seconds(self) -> float:
         """Seconds without a heartbeat of any cell after which this process counts as cut off.
 
-        Less than a cell's, since another one may have been the last that was heard.
+        Less than a cell's, since another one may have been the last one heard from.
         """
         seconds: float = self._conf.service_down_time / 2
         return seconds

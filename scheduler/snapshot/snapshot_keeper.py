@@ -1,4 +1,4 @@
-"""Contents of a scheduler's snapshot: written now and then, read at the start."""
+"""Contents of a scheduler's snapshot: written periodically, read at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Security groups of a server: without a network service it has the default one, for good."""
+"""Security groups of a server: without a network service it always has the default one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def wait_until_scheduled(
 ) -> None:
     """Wait until a server is scheduled, or too long. Raises InstanceNotFound if it is deleted.
 
-    The change itself cannot be tried again: a refusal is the answer to its request for good.
+    The change itself cannot be tried again: a refusal is the final answer to its request.
     """
     end, tries = clock() + WAIT_SECONDS_MAX, 0
     while server.vm_state == "building" and server.host is None and clock() < end:

@@ -67,7 +67,7 @@ _NO_OVERCOMMIT = base.ruled(
 _BOOLEAN_OR_AUTO: base.Schema = {"type": ["boolean", "string"], "enum": [True, False, "auto"]}
 OVERCOMMIT_UNTIL = (2, 24)
 LIVE_MIGRATE_REQUIRED = ("host", "block_migration")
-"""Fields that other clients than our own have to send; until 2.24 ``disk_over_commit``, too."""
+"""Fields required of all clients but our own; until 2.24 ``disk_over_commit``, too."""
 LIVE_MIGRATE = _perhaps(
     "os-migrateLive",
     {

@@ -82,7 +82,7 @@ class Workloads:
         return [found[uuid] for uuid in sorted(found)]
 
     def _restore_all(self) -> None:
-        """Have lost directories made again, as far as supervisors answer."""
+        """Have supervisors recreate lost directories, as far as they answer."""
         silent = set()
         for uuid in process_guards.list_guarded(self._directories.parent):
             try:

@@ -245,7 +245,7 @@ class Build(base_task.Task[models.InstanceBuild]):
             LOG.debug("%s: cannot notify %s: %s", work.uuid, service.host, error)
 
     def _give_up(self, batch: Batch) -> list[Lease]:
-        """Release the instances' allocations for good, then end them in ERROR."""
+        """Release the instances' allocations permanently, then end them in ERROR."""
         works = batch.works
         self._placement.release(batch.context, {work.uuid: FENCE_FINAL for work in works})
 

@@ -5,7 +5,7 @@ Stages, with the step of each:
 - guest: cast to the host's agent, which reports. Hosts that are down or unknown are not waited
   for; their agents find out when they return. Other hosts that know of the instance through a
   running operation get the command, too;
-- records: release the allocation for good and mark the instance as deleted.
+- records: release the allocation permanently and mark the instance as deleted.
 """
 
 import logging
@@ -214,7 +214,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
         return leases
 
     def _release_and_delete(self, batch: Batch) -> list[Lease]:
-        """Release the allocations for good, then mark the instances as deleted.
+        """Release the allocations permanently, then mark the instances as deleted.
 
         The allocation of a hidden copy is released by the cell that has the instance. Other hosts
         get the command once more: they send no report, and a lost message would leave a guest there

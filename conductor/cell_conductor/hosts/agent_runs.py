@@ -1,4 +1,4 @@
-"""Which run of an agent is at work: one at a time, and always with the hosts' own identity."""
+"""Admission of an agent's run: one at a time, and always with the hosts' recorded identity."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,8 +21,8 @@ def check(
 ) -> None:
     """Raise AgentNotAdmitted unless a run may act for its hosts.
 
-    A run that begins is refused while another one is alive that it does not follow, and for good
-    with another node UUID than the record's: the host would come back as another one.
+    A run that begins is refused while another one is alive that it does not follow. With another
+    node UUID than the recorded one it is always refused: the host would come back as another one.
     """
     begins = [row for row in known.values() if row.run != run.id]
     for row in begins:
@@ -36,7 +36,7 @@ def check(
                 agent=agent,
                 reason=f"another agent of this name is alive, with host {row.host}. Stop one of "
                 f"them, or give each its own [DEFAULT] host; if the other one is dead, this one "
-                f"is admitted {down_time_seconds:g} s after it was last heard of.",
+                f"is admitted {down_time_seconds:g} s after its last heartbeat.",
             )
     own = {row.host for row in begins} & run.nodes.keys()
     recorded: dict[str, set[str]] = {}

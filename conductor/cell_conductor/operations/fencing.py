@@ -139,7 +139,7 @@ class Fencing:
 
 
 def _is_fenced(service: models.Service) -> bool:
-    """Return whether the host was fenced since its agent was last heard of."""
+    """Return whether the host was fenced since its agent's last message."""
     seen, fenced = services.last_contact(service), service.fenced_at
     return fenced is not None and (seen is None or seen < fenced)
 

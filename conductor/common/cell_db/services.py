@@ -54,7 +54,7 @@ def has_living_agent(row: models.Service, *, now: datetime, down_time_seconds: f
 
 
 def last_contact(row: models.Service) -> datetime | None:
-    """Return when the agent was last heard of."""
+    """Return the time of the agent's last message."""
     return max((at for at in (row.last_seen_up, row.agent_seen_at) if at is not None), default=None)
 
 
@@ -225,7 +225,7 @@ def list_up_before(session: Session, before: datetime) -> dict[str, datetime]:
 
 
 def note_seen(session: Session, hosts: Sequence[str], *, at: datetime) -> None:
-    """Store when hosts that are up were last heard of, unless that is known to be later."""
+    """Store the last heartbeats of hosts that are up, unless later ones are known."""
     session.execute(_NOTED, {"hosts": [*hosts], "at": at})
 
 

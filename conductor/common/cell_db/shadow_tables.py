@@ -86,7 +86,7 @@ def archive(session: Session, *, deleted_before: datetime, limit: int) -> Counts
 
 
 def purge(session: Session, *, deleted_before: datetime | None, limit: int) -> Counts:
-    """Delete archived instances for good: those deleted before a time, or any if None.
+    """Delete archived instances permanently: those deleted before a time, or any if None.
 
     ``limit`` is a number of instances. Everything is done when the counts contain no instance.
     """

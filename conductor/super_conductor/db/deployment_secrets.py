@@ -51,7 +51,7 @@ def find_or_copy(database: Database, name: str, *, other: str) -> str:
 def accepted(database: Database, name: str, *, now: float) -> list[str]:
     """Return a secret, created if it is missing, then the one before while that still counts.
 
-    They are read each time, so that a rotation counts at once in every process.
+    They are read each time, so that a rotation takes effect in every process immediately.
     """
     is_wanted = models.DeploymentSecret.name.in_([name, name + _FORMER])
     with database.reader() as session:

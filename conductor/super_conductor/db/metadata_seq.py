@@ -38,5 +38,5 @@ def get_hosts_seq(session: Session) -> int:
 
 
 def lock_seq(session: Session) -> None:
-    """Let no one else read for a change, or change, the metadata until the transaction ends."""
+    """Lock the metadata against changes by other transactions until this one ends."""
     session.execute(_VALUE.with_for_update())

@@ -56,7 +56,7 @@ class ZoneRecordsEndpoint:
 
             broker_check.check_url(self._conf, values["transport_url"])
             if verify:
-                advice = '; with "verify": false (--no-verify) the URL is stored all the same'
+                advice = '; with "verify": false (--no-verify) the URL is stored anyway'
                 try:
                     broker_check.try_broker(self._conf, values["transport_url"], advice=advice)
                 except broker_check.BrokerRefused as error:

@@ -26,7 +26,7 @@ class NovaImportConfig(WithOptions):
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "files", type=Path, metavar="FILE", nargs="+",
-            help="nova.conf; of several files, as services read them, the later ones count",
+            help="nova.conf; of several files, as services read them, later ones take precedence",
         )  # fmt: skip
         parser.add_argument(
             "--output", type=Path, metavar="FILE",

@@ -20,7 +20,7 @@ class Unresolved(Exception):
 
 
 def read(*paths: Path) -> file_parser.Sections:
-    """Return what some files have together; the later ones count. Raises Invalid."""
+    """Return the merged options of some files; later files take precedence. Raises Invalid."""
     sections: file_parser.Sections = {}
     for path in paths:
         try:

@@ -12,7 +12,7 @@ _SYSTEM_PATH = ":/usr/sbin:/sbin"
 def run(*command: str, timeout_seconds: float = TIMEOUT_SECONDS, given: str | None = None) -> str:
     """Run a program with some input, and return its output.
 
-    Raises DiskError with what it complains of.
+    Raises DiskError with its error output.
     """
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _SYSTEM_PATH, "LC_ALL": "C"}
     try:

@@ -85,7 +85,7 @@ def list_access(session: Session, flavor: str) -> list[str]:
 
 
 def add_access(session: Session, flavor: str, project_id: str) -> list[str]:
-    """Let a project use a private flavor; return all that may.
+    """Grant a project access to a private flavor; return all projects with access.
 
     Raises FlavorNotFound, FlavorIsPublic, FlavorAccessExists.
     """
@@ -101,7 +101,7 @@ def add_access(session: Session, flavor: str, project_id: str) -> list[str]:
 
 
 def remove_access(session: Session, flavor: str, project_id: str) -> list[str]:
-    """Take a private flavor from a project; return all that may use it.
+    """Revoke a project's access to a private flavor; return all projects with access.
 
     Raises FlavorNotFound, FlavorAccessNotFound.
     """
