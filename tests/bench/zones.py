@@ -41,7 +41,7 @@ from tests.fixtures.embedded import embedded_conf
 IDLE_SECONDS = 10.0
 LATE = ("late", "failed")
 LARGE_ROUNDS = 5
-"""Requests that few zones hear of take so little that more of them are asked."""
+"""Requests that are sent to few zones take so little that more of them are asked."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Checks(RecordChecks):
             return
         if request.operation == "force_delete":
             if not mapping["queued_for_delete"]:
-                self._find(f"{uuid} was to be deleted for good and is there")
+                self._find(f"{uuid} was to be deleted permanently and is there")
             return
         if request.operation == "delete" and mapping["queued_for_delete"]:
             return  # perhaps by another request, which it joined

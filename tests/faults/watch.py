@@ -13,7 +13,7 @@ from tests.fixtures.checks.record_checks import Row
 
 LOOK_SECONDS = 0.5
 RETURN_SECONDS = 60.0
-"""Who was not heard of may need so long, after that, to learn what is not his any more."""
+"""Seconds that a silent host may need afterwards to learn what is not its own any more."""
 
 
 class Watch:

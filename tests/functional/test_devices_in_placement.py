@@ -42,7 +42,7 @@ def flavor(system):
 
 
 def wait_for_devices(system, flavor, count):
-    """Wait until placement and the scheduler have heard of so many free devices."""
+    """Wait until placement and the scheduler know that number of free devices."""
     asked = {"server": {"flavorRef": flavor, "max_count": count, "min_count": count}}
 
     def are_free():

@@ -34,7 +34,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture
 def server(system: Api) -> Iterator[str]:
-    """Return an active server, which is deleted for good afterwards."""
+    """Return an active server, which is deleted permanently afterwards."""
     flavor = system.create_flavor("tiny", vcpus=1, ram=64)
     (uuid,) = system.create_servers(flavor, 1)
     system.wait_for_status(uuid, "ACTIVE")

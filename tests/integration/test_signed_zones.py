@@ -44,7 +44,7 @@ def zones(tmp_path_factory):
         wait_for(
             lambda: (root.hosts_below(), root.vcpus_below(), root.up_hosts())
             == ({"eu": 2}, {"eu": 128}, 1),
-            "the root has heard of all hosts", PATIENCE_SECONDS,
+            "the root knows all hosts", PATIENCE_SECONDS,
         )  # fmt: skip
         yield made
 

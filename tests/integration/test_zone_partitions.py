@@ -99,7 +99,7 @@ def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
                     and made["root"].vcpus_below() == {"eu": 64}
                     and made["root"].up_hosts() == 1
                 ),
-                "the root has heard of all hosts",
+                "the root knows all hosts",
                 PATIENCE_SECONDS,
             )
             yield made

@@ -75,7 +75,7 @@ def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ZoneDe
                 and all(root.vcpus_below().values())
                 and root.up_hosts() == 1
             ),
-            "the root has heard of all hosts",
+            "the root knows all hosts",
             PATIENCE_SECONDS,
         )
         yield made

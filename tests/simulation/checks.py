@@ -26,7 +26,7 @@ class Checks:
     def _one_guest_runs(self, uuid: str) -> None:
         """A guest runs once; except for hosts that cannot be reached, or could not a moment ago.
 
-        They are given up, or evacuated, and hear of that when they are back.
+        They are given up, or evacuated, and learn of that when they are back.
         """
         hosts = [
             host

@@ -391,7 +391,7 @@ def _current_thread() -> Any:
 
 
 def install() -> None:
-    """Replace what the program takes time, threads and chance from; for good."""
+    """Replace what the program takes time, threads and chance from, permanently."""
     time.time = HUB.wall
     time.monotonic = time.perf_counter = HUB.monotonic
     time.clock_gettime = lambda _clock: HUB.monotonic()

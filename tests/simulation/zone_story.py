@@ -80,7 +80,7 @@ class Story:
         self.counts = dict.fromkeys(("created", "deleted", "cut", "cells cut", "killed"), 0)
 
     def play(self) -> None:
-        """Let happen what chance wants, look at each server now and then, and mend it all."""
+        """Let happen what chance wants, check each server repeatedly, and mend it all."""
         end = self.clock() + self.seconds
         while self.clock() < end:
             for _ in range(self.rng.randint(0, 2)):

@@ -51,7 +51,7 @@ def test_a_build_goes_on_in_the_agent_that_comes_after(
 def test_a_server_goes_through_all_that_can_be_done_to_it(
     system: LibvirtSystem, request_for: dict[str, Any]
 ) -> None:
-    """Off and on, larger on the other host and back, and larger for good; it boots each time."""
+    """Off and on, larger on the other host and back, and larger to stay; it boots each time."""
     larger = system.create_flavor("larger", vcpus=1, ram=96, disk=1)
     (uuid,) = system.create_servers(**request_for, availability_zone="nova:a")
     assert system.settled([uuid])[uuid]["status"] == "ACTIVE", system.logs()

@@ -97,7 +97,7 @@ class Cell:
         self.bus.close()
 
     def build(self, host: str, agent: str = AGENT, **values: Any) -> Instance:
-        """Send a build command as the conductor does, to an agent that it has heard of."""
+        """Send a build command as the conductor does, to an agent that it knows."""
         if self._is_serving:
             self.conductor.wait_for(lambda: set(self.conductor.nodes) >= self._hosts_of(agent))
         instance, spec = a_build(host, **values)

@@ -156,7 +156,7 @@ def test_a_long_body_that_comes_fast_enough_is_taken(serve: Callable[..., HttpSe
 def test_a_client_that_reads_slowly_is_left(
     serve: Callable[..., HttpServer], certificate_authority: CertificateAuthority, has_tls: bool
 ) -> None:
-    """Of a long answer each part has a deadline, also where a part is taken now and then."""
+    """Of a long answer each part has a deadline, also where a part is taken occasionally."""
     issued = certificate_authority.issue("api")
     tls = TlsFiles(str(issued.cert_file), str(issued.key_file)) if has_tls else None
     done = threading.Event()

@@ -297,7 +297,7 @@ def test_a_delete_of_what_is_not_here_is_reported_too(journal: Journal) -> None:
 
 
 def test_a_delete_drops_reports_that_are_not_needed(journal: Journal) -> None:
-    """The conductor does not hear of a success after it ordered the delete."""
+    """The conductor does not learn of a success after it ordered the delete."""
     instance, spec = a_build()
     accept(journal, instance, spec)
     journal.finish_build(HOST, instance.uuid, 1, power_state="running")

@@ -121,7 +121,7 @@ def test_a_provider_that_came_back_has_a_new_number() -> None:
 
 
 def test_the_end_of_an_unknown_provider_is_not_news() -> None:
-    """A new table hears of ends it never saw the beginning of."""
+    """A new table learns of ends it never saw the beginning of."""
     table = a_table()
     table.apply(ProviderChanges(epoch=2, gone=[77]))
     assert len(facts(table)) == 3

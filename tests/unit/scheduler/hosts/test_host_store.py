@@ -283,7 +283,7 @@ def test_a_claimed_instance_that_is_reported_elsewhere_is_no_more_here() -> None
 
 
 def test_a_claimed_instance_that_is_never_reported_is_forgotten() -> None:
-    """It was deleted before its cell heard of it."""
+    """It was deleted before its cell learned of it."""
     clock = Clock()
     fleet = a_fleet(
         [host := a_host()], clock=clock, conf=scheduling_conf(scheduler__claimed_instance_seconds=9)

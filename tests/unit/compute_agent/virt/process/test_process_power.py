@@ -153,7 +153,7 @@ def test_many_commands_at_a_time_leave_one_process_or_none(processes: Processes)
 def test_a_delete_does_not_wait_for_the_grace_of_a_stop(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The shim hears of it, and need not be killed."""
+    """The shim is notified, and need not be killed."""
     monkeypatch.setattr(ProcessGuest, "_kill_shim", lambda _: pytest.fail("it did not listen"))
     instance = processes.spawn_ready(DEAF)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:

@@ -279,7 +279,7 @@ def test_deleting_changes_the_host_s_row_for_the_schedulers(cell: Cell) -> None:
 def test_the_image_that_an_operation_was_making_goes_with_the_server(
     cell: Cell, operation: str
 ) -> None:
-    """Its record would be of an image that is being saved, for good."""
+    """Its record would be of an image that is being saved for ever."""
     request = two_hosts(cell)
     uuid, image = request.instance_uuid, an_image(status="saving")
     hand_over(cell, request)

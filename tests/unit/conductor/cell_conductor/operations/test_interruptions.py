@@ -158,7 +158,7 @@ def test_a_server_on_a_lost_host_is_kept_and_its_guest_off_once_the_host_is_back
 
 @pytest.mark.parametrize("name", ["resize", "live", "unshelve"])
 def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
-    """No allocation, no row, no guest; and both hosts of a migration have heard of it."""
+    """No allocation, no row, no guest; and both hosts of a migration know it."""
     story = STORIES[name]
     cell = stage.cell
     for number in sample(itertools.count(), EFFECTS_EVERY, f"delete {name}"):

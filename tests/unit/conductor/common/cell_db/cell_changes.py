@@ -28,7 +28,7 @@ def assert_between(plane: TwoCells, *, host: str = "x") -> None:
 
 
 def assert_in(plane: TwoCells, cell: MemberCell, host: str, *, flavor: str = "small") -> None:
-    """It runs in a cell; the other has a tombstone of it, or never heard of it."""
+    """It runs in a cell; the other has a tombstone of it, or never knew it."""
     shown = plane.shown
     assert (shown.vm_state, shown.task_state, shown.host) == ("active", None, host)
     assert shown.flavor.name == flavor

@@ -188,7 +188,7 @@ def test_that_a_live_migration_is_aborted_is_told(
     for _ in range(2):
         cell.operations.answers.abort_migration(admin_context(), uuid, move)
     if not fails:
-        cell.failing_steps.clear()  # its agent hears of it too late
+        cell.failing_steps.clear()  # its agent learns of it too late
     cell.settle()
     lines = [line[0] for line in box.lines() if "abort" in line[0]]
     assert lines == [

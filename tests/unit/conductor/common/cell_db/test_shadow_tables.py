@@ -1,4 +1,4 @@
-"""Shadow tables: deleted instances go there whole, and from there for good."""
+"""Shadow tables: deleted instances go there whole, and are removed from there permanently."""
 
 from __future__ import annotations
 

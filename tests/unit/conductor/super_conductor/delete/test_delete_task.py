@@ -88,7 +88,7 @@ def test_a_delete_before_any_step_to_cell0_leaves_nothing(plane: ControlPlane, s
 
 
 def test_a_delete_while_the_scheduler_claims_is_released(plane: ControlPlane) -> None:
-    """The claim that was made meanwhile is released for good."""
+    """The claim that was made meanwhile is released permanently."""
     uuids = plane.create(2)
     plane.scheduler.before = lambda: plane.delete(uuids[0])
     plane.workers.work()

@@ -44,7 +44,7 @@ def test_only_its_owner_and_administrators_see_an_environment(running: RunningCo
 
 
 def test_the_key_of_host_ids_is_made_once(running: RunningConductor) -> None:
-    """All API processes get the same one, which no one can guess."""
+    """All API processes get the same one, which cannot be guessed."""
     key = running.api.get_host_id_key(an_admin())
     assert len(key) == 64
     assert running.api.get_host_id_key(a_user("p1")) == key

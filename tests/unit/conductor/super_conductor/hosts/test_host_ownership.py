@@ -143,7 +143,7 @@ def test_without_discovery_an_operator_maps_hosts(ownership: Ownership) -> None:
 
 
 def test_an_unknown_cell_has_no_hosts(ownership: Ownership) -> None:
-    """A scheduler may not have heard of its removal yet."""
+    """A scheduler may not know of its removal yet."""
     with pytest.raises(exception.CellNotFound):
         ownership.map(a_uuid(), a=[NODE])
 

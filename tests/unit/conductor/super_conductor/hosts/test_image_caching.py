@@ -102,7 +102,7 @@ def test_a_host_that_cannot_says_why_and_does_not_keep_others_out(
 
 
 def test_a_host_that_does_not_answer_is_asked_a_few_times(caching: Caching) -> None:
-    """In a row: one that answers now and then is slow, not down."""
+    """In a row: one that answers occasionally is slow, not down."""
     lost = exception.RpcTimeout(method="m", topic="t", timeout_seconds=1)
     done = ImageFetches(cached=caching.ids)
     fetching = ImageFetches(fetching=caching.ids)

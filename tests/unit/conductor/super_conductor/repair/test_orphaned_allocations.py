@@ -143,7 +143,7 @@ def find_moves(cloud: Cloud) -> MoveFinder:
 def test_a_move_that_has_not_ended_is_in_whichever_cell(
     cloud: Cloud, find_moves: MoveFinder
 ) -> None:
-    """One that has ended, or was never heard of, needs nothing any more."""
+    """One that has ended, or was never known, needs nothing any more."""
     other = cloud.plane.add_cell("cell2")
     here, there, over = (
         a_migration(builders.a_uuid(), status=status)

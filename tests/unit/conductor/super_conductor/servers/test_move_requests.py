@@ -22,7 +22,7 @@ __all__ = ["cell", "uuid"]
 def test_a_host_that_is_asked_for_is_the_only_one(
     plane: ControlPlane, cell: CellConductor, uuid: str, operation: str
 ) -> None:
-    """The scheduler hears of it."""
+    """The scheduler is told."""
     plane.operate(uuid, operation, host="cell1-host2", context=an_admin())
     plane.workers.work()
     wanted = plane.scheduler.specs[-1].requested_destination

@@ -28,7 +28,7 @@ def test_a_host_that_can_run_it_is_nothing_to_tell(plane: ControlPlane) -> None:
 
 
 def test_a_refusal_is_told_with_its_reason(plane: ControlPlane) -> None:
-    """The caller hears of it, too."""
+    """The caller is told, too."""
     told = Told()
     (uuid,) = plane.build()
     plane.scheduler.error = exception.NoValidHost(reason="1 of 1 hosts lacks a trait")

@@ -175,7 +175,7 @@ def test_servers_with_an_operation_under_way_are_left_alone(
 def test_a_server_that_is_deleted_meanwhile_gets_nothing(
     cloud: Cloud, run_placement: RunPlacement
 ) -> None:
-    """Its allocations are released for good before its record goes."""
+    """Its allocations are released permanently before its record goes."""
     server = cloud.add_server()
     cloud.bus.meanwhile(
         "claim_batch", lambda: cloud.engine.claims.release({server.uuid: FENCE_FINAL})
