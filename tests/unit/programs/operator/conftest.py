@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +32,9 @@ from tests import builders
 from tests.fixtures import waiting
 from tests.fixtures.databases import SCHEMAS, sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
+from tests.unit.programs.conftest import Ended
 
 CELL_UUID = "11111111-1111-4111-8111-111111111111"
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """What it printed with ``-f json``."""
-        return json.loads(self.out)
 
 
 Run = Callable[..., Ended]

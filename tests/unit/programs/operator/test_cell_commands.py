@@ -11,7 +11,8 @@ from conductor.super_conductor.db import cells, host_mappings
 from objects.hosts.host_answers import HostRequest
 from tests import builders
 from tests.fixtures.super_conductor.mappings import map_instances
-from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Ended, Run, register
+from tests.unit.programs.conftest import Ended
+from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Run, register
 
 URL = "rabbit://user:geheim@broker:5672/cell1"
 MASKED = "rabbit://user:***@broker:5672/cell1"

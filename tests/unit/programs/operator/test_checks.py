@@ -20,7 +20,8 @@ from tests.fixtures.control_plane import NOW
 from tests.fixtures.databases import newest_version
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.made_up_releases import NEW, OLD
-from tests.unit.programs.operator.conftest import CellConductor, Ended, Run, register
+from tests.unit.programs.conftest import Ended
+from tests.unit.programs.operator.conftest import CellConductor, Run, register
 
 API = newest_version("conductor.super_conductor.db.schema")
 

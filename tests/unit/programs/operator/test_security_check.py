@@ -27,7 +27,8 @@ from tests.fixtures import services
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.services import Service, administrator
-from tests.unit.programs.operator.conftest import Ended, runner
+from tests.unit.programs.conftest import Ended
+from tests.unit.programs.operator.conftest import runner
 
 ROOT = Path(__file__).parents[4]
 GOOD = "c0rrect-horse-battery"

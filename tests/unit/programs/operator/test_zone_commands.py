@@ -17,7 +17,8 @@ from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.super_conductor.mappings import map_instances
-from tests.unit.programs.operator.conftest import Ended, Run
+from tests.unit.programs.conftest import Ended
+from tests.unit.programs.operator.conftest import Run
 
 URL = "rabbit://world:geheim@broker:5671/top"
 MASKED = "rabbit://world:***@broker:5671/top"

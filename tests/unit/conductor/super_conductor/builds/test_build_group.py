@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import oslo_messaging
 import pytest
 
@@ -12,7 +10,7 @@ from conductor.super_conductor.builds import build_group
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import ControlPlane, a_user
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.direct_bus import moments, once
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 STEPS = [step.name for step in (*build_group.CHOOSE, *build_group.HAND_OVER)]
@@ -31,17 +29,6 @@ def plane(plane: ControlPlane) -> ControlPlane:
 def some(plane: ControlPlane, count: int = 3) -> list[str]:
     """Ask for servers in so many requests that wait together; return their UUIDs."""
     return [uuid for _ in range(count) for uuid in plane.create()]
-
-
-def once(step: str, act: Callable[[], object]) -> Callable[[str], None]:
-    done: list[str] = []
-
-    def watch(name: str) -> None:
-        if name == step and not done:
-            done.append(name)
-            act()
-
-    return watch
 
 
 def states(plane: ControlPlane, uuids: list[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import oslo_messaging
 import pytest
@@ -18,7 +18,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.direct_bus import failing, moments, once
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.told import Told
 
@@ -37,22 +37,6 @@ def no_valid_host(*zones: dict[str, object]) -> exception.NoValidHost:
         hosts_total=2, sentence="2 of 2 hosts lack VCPU", zones=list(zones)
     )
     return exception.NoValidHost(reason="2 of 2 hosts lack VCPU", trace=trace.obj_to_primitive())
-
-
-def once(step: str, act: Callable[[], object]) -> Callable[[str], None]:
-    """Return a watch that acts before this step, one time."""
-    done: list[str] = []
-
-    def watch(name: str) -> None:
-        if name == step and not done:
-            done.append(name)
-            act()
-
-    return watch
-
-
-def failing() -> None:
-    raise RuntimeError("the step fails")
 
 
 def shown(plane: ControlPlane, uuid: str) -> Instance:

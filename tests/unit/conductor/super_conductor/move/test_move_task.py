@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import oslo_messaging
 import pytest
 import sqlalchemy as sa
@@ -35,22 +33,6 @@ WAYS = ["resize", "evacuate", "unshelve"]
 
 def no_valid_host() -> exception.NoValidHost:
     return exception.NoValidHost(reason="2 of 2 hosts lack VCPU")
-
-
-def once(step: str, act: Callable[[], object]) -> Callable[[str], None]:
-    """Return a watch that acts before this step, one time."""
-    done: list[str] = []
-
-    def watch(name: str) -> None:
-        if name == step and not done:
-            done.append(name)
-            act()
-
-    return watch
-
-
-def failing() -> None:
-    raise RuntimeError("the step fails")
 
 
 @pytest.fixture(autouse=True)
