@@ -327,7 +327,10 @@ class Acceptance:
     def _instances(
         self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int
     ) -> list[Primitive]:
-        """Return the wire forms of the instances, copied from one template."""
+        """Return the wire forms of the instances, copied from one template.
+
+        Several instances of one request (multi-create) get their number as a suffix of the name.
+        """
         template = Instance.from_values(
             uuid=str(uuid.uuid4()),
             name=asked.name,
