@@ -21,6 +21,7 @@ from programs.bus_factory import bus_maker
 from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_conf
+from tests.fixtures.token_files import token_entry, write_token_file
 
 HOSTS = "name=sim-{1..5}:vcpus=8:memory_mb=16384:disk_gb=100"
 NUMA_HOST = "name=numa-1:vcpus=8:pcpus=8:memory_mb=16384:disk_gb=100:numa=2:pci=10de/20b0@4"
@@ -210,19 +211,11 @@ def _policy(folder: Path) -> Path:
 
 
 def _tokens(folder: Path) -> Path:
-    path = folder / "tokens.yaml"
     entries = [
-        {
-            "sha256": hashlib.sha256(token_of(user).encode()).hexdigest(),
-            "user": user,
-            "project": project,
-            "roles": roles.split(),
-        }
+        token_entry(token_of(user), user, project, roles.split())
         for user, (project, roles) in USERS.items()
     ]
-    path.write_text(yaml.safe_dump({"tokens": entries}))
-    path.chmod(0o600)
-    return path
+    return write_token_file(folder, entries)
 
 
 def _mortal(folder: Path, cell_uuid: str, cell_url: str) -> ServiceGroup:

@@ -15,6 +15,7 @@ import yaml
 from armillary.identity.passwords import hash_password
 from tests.fixtures.asking import Api
 from tests.fixtures.deployment import Deployment
+from tests.fixtures.token_files import token_entry
 
 ADMINISTRATOR = "root"
 PASSWORD = "for-this-test"
@@ -33,7 +34,7 @@ class Account:
         return hashlib.sha256(f"token of {self.user} in {self.project}".encode()).hexdigest()
 
 
-def write_token_file(path: Path, accounts: Mapping[str, Account]) -> None:
+def write_accounts(path: Path, accounts: Mapping[str, Account]) -> None:
     """Write the accounts as Armillary's built-in identity reads them."""
     password = hash_password(PASSWORD, n=16)
     projects: dict[str, dict[str, list[str]]] = {}
@@ -44,12 +45,8 @@ def write_token_file(path: Path, accounts: Mapping[str, Account]) -> None:
         for user, of_user in projects.items()
     ]
     tokens = [
-        {
-            "sha256": hashlib.sha256(each.token.encode()).hexdigest(), "user": each.user,
-            "project": each.project, "roles": [*each.roles],
-        }
-        for each in accounts.values()
-    ]  # fmt: skip
+        token_entry(each.token, each.user, each.project, each.roles) for each in accounts.values()
+    ]
     path.write_text(yaml.safe_dump({"users": users, "tokens": tokens}))
     path.chmod(0o600)
 
@@ -62,7 +59,7 @@ class TokenDeployment(Deployment):
     ) -> None:
         self.accounts = accounts
         path = folder / "tokens.yaml"
-        write_token_file(path, accounts)
+        write_accounts(path, accounts)
         super().__init__(
             folder,
             options=f"{options}[api]\nauth_strategy = token_file\ntoken_file = {path}\n"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from falcon import testing
 from oslo_config import cfg
 
@@ -17,6 +15,7 @@ from armillary import exception
 from tests.fixtures.http_api import Api
 from tests.fixtures.services import keystone
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.fixtures.token_files import token_entry, write_token_file
 from tests.unit.api.conftest import make_conf
 
 
@@ -56,17 +55,9 @@ def test_a_token_without_an_owner_is_refused(token: str, api: Api) -> None:
 @pytest.fixture
 def with_tokens(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api]) -> Api:
     """Return an API that knows the tokens of an administrator, a member and a reader."""
-    entries = [
-        {
-            "sha256": hashlib.sha256(f"token-{role}".encode()).hexdigest(),
-            "user": role,
-            "project": "p1",
-            "roles": [role],
-        }
-        for role in ("admin", "member", "reader")
-    ]
-    path = tmp_path / "tokens.yaml"
-    path.write_text(yaml.safe_dump({"tokens": entries}))
+    roles = ("admin", "member", "reader")
+    entries = [token_entry(f"token-{role}", role, "p1", [role]) for role in roles]
+    path = write_token_file(tmp_path, entries)
     conf.set_override("auth_strategy", "token_file", group="api")
     conf.set_override("token_file", str(path), group="api")
     return make_api()

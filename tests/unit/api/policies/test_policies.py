@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 from oslo_policy import policy
 
 from api.app import make_app
@@ -27,6 +25,7 @@ from tests.fixtures.http_api import Api
 from tests.fixtures.records.claim_records import a_claim
 from tests.fixtures.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.fixtures.token_files import token_entry, write_token_file
 from tests.unit.api.conftest import make_conf
 
 WHO = {
@@ -273,18 +272,9 @@ ACTIONS = {operation_id(action): (method, path, choice)
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Api, StandIn]:
     """Return an API that knows everybody by a token, and the client it asks with."""
-    tokens = [
-        {
-            "sha256": hashlib.sha256(who.encode()).hexdigest(),
-            "user": who,
-            "project": project,
-            "roles": [role],
-        }
-        for who, (project, role) in WHO.items()
-    ]
+    entries = [token_entry(who, who, project, [role]) for who, (project, role) in WHO.items()]
     folder = tmp_path_factory.mktemp("policies")
-    path = folder / "tokens.yaml"
-    path.write_text(yaml.safe_dump({"tokens": tokens}))
+    path = write_token_file(folder, entries)
     conf = make_conf(folder)
     conf.set_override("auth_strategy", "token_file", group="api")
     conf.set_override("token_file", str(path), group="api")

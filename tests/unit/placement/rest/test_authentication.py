@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
-import yaml
 
 from armillary import exception
 from placement.engine import PlacementEngine
 from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
 from tests.fixtures.services.keystone import StandInKeystone
+from tests.fixtures.token_files import token_entry, write_token_file
 
 PROVIDERS = "/resource_providers"
 USAGES = "/usages?project_id=p1"
@@ -70,17 +69,9 @@ def test_noauth_needs_no_token(tmp_path: Path, engine: PlacementEngine) -> None:
 @pytest.fixture
 def with_tokens(tmp_path: Path, engine: PlacementEngine) -> PlacementApi:
     """Return an API that knows a token for each of three roles, in project p1."""
-    entries = [
-        {
-            "sha256": hashlib.sha256(f"token-{role}".encode()).hexdigest(),
-            "user": role,
-            "project": "p1",
-            "roles": [role],
-        }
-        for role in ("admin", "service", "member")
-    ]
-    path = tmp_path / "tokens.yaml"
-    path.write_text(yaml.safe_dump({"tokens": entries}))
+    roles = ("admin", "service", "member")
+    entries = [token_entry(f"token-{role}", role, "p1", [role]) for role in roles]
+    path = write_token_file(tmp_path, entries)
     options = {"auth_strategy": "token_file", "token_file": str(path)}
     return PlacementApi(rest_conf(tmp_path, api=options), engine)
 
