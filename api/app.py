@@ -1,7 +1,5 @@
 """WSGI application: middleware in order, routes, errors."""
 
-from __future__ import annotations
-
 import functools
 from functools import partial
 from pathlib import Path

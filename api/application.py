@@ -1,7 +1,5 @@
 """Composition of an application: middleware, routes, errors, and how requests are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

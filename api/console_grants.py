@@ -4,8 +4,6 @@ The proxy of a console shows the grant again and again, and learns whether it is
 cannot read the login in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 

@@ -1,7 +1,5 @@
 """Error documents of the Compute API, and the messages of all APIs on its port."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Source of the Compute API's images: our own image service, or a Glance."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from dataclasses import replace

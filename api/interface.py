@@ -1,7 +1,5 @@
 """RPC interface of the API, which takes no requests over RPC."""
 
-from __future__ import annotations
-
 from rpc.interface import Interface
 
 

@@ -1,7 +1,5 @@
 """OpenAPI document of the Compute API; ``python -m api.openapi`` prints it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.routes import ROUTES

@@ -1,7 +1,5 @@
 """Readiness of an API process: whether the services that it needs for requests answer."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

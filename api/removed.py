@@ -1,7 +1,5 @@
 """Paths that the Compute API had once: its later releases answer 410 there, in all versions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _ALL = ("GET", "POST", "PUT", "DELETE")

@@ -1,7 +1,5 @@
 """Route table: path, method, handler, policy, schemas; each noun's part is beside its handlers."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.handlers import event, extension, health, version
 from api.handlers.claims import claim, pool

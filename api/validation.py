@@ -1,7 +1,5 @@
 """Sentences of the Compute API for validation errors: they name field, value and rule."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence

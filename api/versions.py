@@ -1,7 +1,5 @@
 """Versions of the Compute API, and the header that asks for Armillary's own fields."""
 
-from __future__ import annotations
-
 import re
 
 from armillary.http.microversion import HEADER, Microversions

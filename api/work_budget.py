@@ -4,8 +4,6 @@ Most requests cost a process little more than it costs a client to send them. A 
 single user with a loop could keep a CPU busy. Such work is counted in units of about 0.1 s of it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

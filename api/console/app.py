@@ -1,7 +1,5 @@
 """The console as a WSGI application: its page and its sessions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The cookie of a session, as the server sets, finds and clears it."""
 
-from __future__ import annotations
-
 from wsgiref.types import WSGIEnvironment
 
 NAME = "armillary_console"

@@ -1,7 +1,5 @@
 """WSGI middleware that authenticates the page's requests to the Compute API by its cookie."""
 
-from __future__ import annotations
-
 import hmac
 import logging
 from typing import Any

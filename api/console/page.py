@@ -4,8 +4,6 @@ Every other path shows the page itself, whose scripts show the view that the pat
 names its files below a folder of their version, so that browsers need not ask for them again.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Logins with a password: at the built-in identity, or at Keystone."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from typing import Protocol

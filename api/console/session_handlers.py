@@ -1,7 +1,5 @@
 """Sessions over HTTP: show, begin and end the session of a browser."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Who holds a token, found as the Compute API would find it for a request with this token."""
 
-from __future__ import annotations
-
 import io
 import sys
 from dataclasses import dataclass

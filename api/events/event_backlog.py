@@ -1,7 +1,5 @@
 """The newest events of the feed, numbered, for followers whose connection broke."""
 
-from __future__ import annotations
-
 import secrets
 from collections import deque
 from collections.abc import Mapping

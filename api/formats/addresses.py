@@ -3,8 +3,6 @@
 Without a network service, a workload without a network of its own is reached at its host's address.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import uuid
 

@@ -1,7 +1,5 @@
 """Answers about the fleet, ready to be sent: made once for each change, not for each request."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import threading

@@ -1,7 +1,5 @@
 """Numbers as identifiers: what versions of the Compute API show that have no UUIDs."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """Links in responses, and pagination."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Times in the Compute API's formats; always UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

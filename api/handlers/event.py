@@ -1,7 +1,5 @@
 """Live events, as a stream until the client disconnects."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Generator, Iterator

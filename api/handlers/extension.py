@@ -1,7 +1,5 @@
 """Extensions: parts of the Compute API that early clients looked for by name."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.policies import extension as policies
 from api.schemas import extension as schemas

@@ -1,7 +1,5 @@
 """Health: liveness and readiness probes of this process, and which services are up."""
 
-from __future__ import annotations
-
 import falcon
 
 from api.call import Call

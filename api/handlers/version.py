@@ -1,7 +1,5 @@
 """Versions of the API, and its OpenAPI document."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats.links import OLDEST_VERSION_PATH
 from api.schemas import version as schemas

@@ -1,7 +1,5 @@
 """Claims: resources of pools that a project holds."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """Pools: the providers that serve claims."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import os_traits

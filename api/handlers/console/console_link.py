@@ -1,7 +1,5 @@
 """One-time links to the web console."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """The fleet: all hosts with their state and use, as columns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One host: its service, providers, NUMA cells, devices, servers and migrations."""
 
-from __future__ import annotations
-
 import json
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """Current activity of the services: figures, work under way, the zones' summaries."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime

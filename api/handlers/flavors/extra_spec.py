@@ -1,7 +1,5 @@
 """Extra specs: what a flavor requires besides its size."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """Flavors: the sizes of servers."""
 
-from __future__ import annotations
-
 import operator
 from itertools import zip_longest
 from typing import Any

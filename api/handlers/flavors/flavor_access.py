@@ -1,7 +1,5 @@
 """Access to private flavors: which projects may use one."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.policies.flavors import flavor as policies
 from api.schemas.flavors import flavor as schemas

@@ -1,7 +1,5 @@
 """Aggregates: sets of hosts, optionally with an availability zone for their hosts."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats import times
 from api.formats.integer_ids import is_integer_id

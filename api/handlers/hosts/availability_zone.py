@@ -1,7 +1,5 @@
 """Availability zones: names and state, and hosts for administrators."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats import times
 from api.handlers.hosts.service import shown_binary

@@ -1,7 +1,5 @@
 """Hosts, as versions until 2.42 show them: services by host, and resources of one host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import falcon

@@ -1,7 +1,5 @@
 """Hypervisors: resources of the hosts, and their usage."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

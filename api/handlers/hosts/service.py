@@ -1,7 +1,5 @@
 """Services: their state, and disabling and forcing down hosts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from api.call import Call

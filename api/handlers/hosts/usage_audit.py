@@ -1,7 +1,5 @@
 """Audits of usage by hosts, as early clients read them: hosts of this service make none."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from api.call import Call

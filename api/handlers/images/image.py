@@ -1,7 +1,5 @@
 """Images: records of what servers are built from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metadata of images: their properties, as the Compute API calls them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
