@@ -1,7 +1,5 @@
 """The image service as a WSGI application: middleware in order, routes, errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import falcon

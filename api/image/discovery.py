@@ -1,7 +1,5 @@
 """Versions, schemas and import methods of the image service."""
 
-from __future__ import annotations
-
 from api.image.call import Call
 from api.image.schemas import PUBLISHED
 from armillary import exception

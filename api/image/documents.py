@@ -1,7 +1,5 @@
 """Images as the image service shows them, and as clients set them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Members of shared images: projects that may use them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from api.formats import times

@@ -1,7 +1,5 @@
 """JSON patches of images: fields and properties are set and removed, one level deep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

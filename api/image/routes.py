@@ -1,7 +1,5 @@
 """Route table of the image service: path, method, handler, policy, schemas."""
 
-from __future__ import annotations
-
 from api.image import discovery, files, images, members, schemas, transfers
 from api.image.call import Call, load
 from api.policies.images import image_service as policies

@@ -1,7 +1,5 @@
 """Schemas of the image service's requests, and those that it publishes."""
 
-from __future__ import annotations
-
 from api.schemas.base import (
     ANY,
     BOOLEAN,

@@ -4,8 +4,6 @@ A file is named after the image and its content until the record refers to it, a
 alone from then on. So two uploads for one image never mix, and a process may die at any point.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

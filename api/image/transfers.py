@@ -4,8 +4,6 @@ A ticket is for one image, and expires soon. The super conductor issues it for a
 image, and says whether one that a host shows is valid.
 """
 
-from __future__ import annotations
-
 import re
 
 import falcon

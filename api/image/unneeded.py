@@ -1,7 +1,5 @@
 """Images of servers that were unshelved or deleted: removed with their data, by an API process."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 

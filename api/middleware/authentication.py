@@ -1,7 +1,5 @@
 """Authentication strategies of the Compute API."""
 
-from __future__ import annotations
-
 import falcon
 from oslo_config import cfg
 

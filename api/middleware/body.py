@@ -1,7 +1,5 @@
 """Request bodies: of the right type, a JSON object of clean text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, NoReturn

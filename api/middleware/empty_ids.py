@@ -1,7 +1,5 @@
 """Paths of one object whose id is empty: not found, although they look like those of a list."""
 
-from __future__ import annotations
-
 import falcon
 
 _ENDS = ("/os-simple-tenant-usage/",)

@@ -1,7 +1,5 @@
 """External events: other services tell of networks, which are not part of this service."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.policies.networks import external_event as policies
 from api.schemas.networks import external_event as schemas

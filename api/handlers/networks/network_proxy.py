@@ -4,8 +4,6 @@ So there is no network to choose and no floating IP, and each project has the se
 ``default`` alone, without rules. Clients that find no network service look all that up here.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Attachments of a server by a network service: one interface, in the network of its host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """Security groups of a server: without a network service it always has the default one."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.handlers.networks.network_proxy import group_of
 from api.handlers.servers import server

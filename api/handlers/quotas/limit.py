@@ -1,7 +1,5 @@
 """Limits: quotas of a project and their usage."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.policies.quotas import limit as policies
 from api.schemas.quotas import limit as schemas

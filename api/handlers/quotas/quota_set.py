@@ -1,7 +1,5 @@
 """Quotas: limits of a project."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from api.call import Call

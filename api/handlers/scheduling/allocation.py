@@ -1,7 +1,5 @@
 """Allocations of all consumers, for audits."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from api.call import Call

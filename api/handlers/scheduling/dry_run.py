@@ -1,7 +1,5 @@
 """Dry runs: where servers would be placed, without building them."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

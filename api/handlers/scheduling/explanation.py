@@ -1,7 +1,5 @@
 """Explanations: why a server is on its host, or why it has none."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats import times
 from api.formats.host_details import without_host_details

@@ -1,7 +1,5 @@
 """Zones: the deployments below this one, to which requests may be forwarded."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Block devices in requests for servers: what to boot from, and the further disks of the flavor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

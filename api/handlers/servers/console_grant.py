@@ -1,7 +1,5 @@
 """Grants of consoles: the proxy asks whether what it keeps open may stay open."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.policies.servers import remote_console as policies
 from armillary import exception

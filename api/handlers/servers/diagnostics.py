@@ -1,7 +1,5 @@
 """Diagnostics of servers: what the driver of their host measures."""
 
-from __future__ import annotations
-
 import falcon
 
 from api.call import Call

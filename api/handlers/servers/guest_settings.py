@@ -1,7 +1,5 @@
 """Settings of a request that are for its guest alone: key, files, config drive and password."""
 
-from __future__ import annotations
-
 import secrets
 import string
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Instance actions: operations on a server, and their outcome."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from api.call import Call

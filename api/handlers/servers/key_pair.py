@@ -1,7 +1,5 @@
 """Key pairs: public keys of users, which servers name."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats import times
 from api.formats.integer_ids import integer_id

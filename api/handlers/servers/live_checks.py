@@ -1,7 +1,5 @@
 """Checks before a live migration, whose failure earlier microversions answer with 400."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Migrations: moves and resizes, of one server or of all."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats import times
 from api.formats.integer_ids import integer_id, is_integer_id

@@ -1,7 +1,5 @@
 """Changes of servers that no cell has yet: they are made as soon as one has them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

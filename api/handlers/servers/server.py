@@ -1,7 +1,5 @@
 """Servers: instances in the Compute API's format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

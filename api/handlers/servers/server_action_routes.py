@@ -1,7 +1,5 @@
 """Actions on a server's path: names, handlers, policies and schemas."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """Server groups: affinity and anti-affinity between servers."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.formats.links import page
 from api.policies.servers import server_group as policies

@@ -1,7 +1,5 @@
 """Lists of servers: filters, order, pages and cells that are down."""
 
-from __future__ import annotations
-
 import dataclasses
 from itertools import zip_longest
 

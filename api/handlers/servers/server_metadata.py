@@ -1,7 +1,5 @@
 """Metadata of a server, which scheduling does not read."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.handlers.servers import server
 from api.handlers.servers.server import change

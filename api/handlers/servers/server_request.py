@@ -1,7 +1,5 @@
 """Requests to create servers, in the super conductor's format."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Snapshots of servers: images made of them, and backups, of which the newest are kept."""
 
-from __future__ import annotations
-
 import contextlib
 
 from api.call import Call

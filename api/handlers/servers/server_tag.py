@@ -1,7 +1,5 @@
 """Tags of a server: short words to find it by."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """NUMA topology of servers."""
 
-from __future__ import annotations
-
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import server_topology as policies

@@ -1,7 +1,5 @@
 """Servers as responses show them, in the Compute API's format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from api.call import Call

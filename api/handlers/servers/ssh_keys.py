@@ -1,7 +1,5 @@
 """SSH keys: fingerprints of public ones, and new pairs."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Volumes of a server: the one that it boots from, if it does; none is attached later."""
 
-from __future__ import annotations
-
 import uuid
 
 from api.call import Call

@@ -1,7 +1,5 @@
 """X.509 key pairs: fingerprints of certificates, and new certificates for logins to Windows."""
 
-from __future__ import annotations
-
 import datetime
 
 from cryptography import x509
