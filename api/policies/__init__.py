@@ -1,7 +1,5 @@
 """Default policies; one file per noun, each rule can be overridden in the policy file."""
 
-from __future__ import annotations
-
 from oslo_policy import policy
 
 from api.policies.rules import RULES

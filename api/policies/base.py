@@ -1,7 +1,5 @@
 """Basic rules that others refer to: administrators, members and readers of a project."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from oslo_policy import policy

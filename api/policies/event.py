@@ -1,7 +1,5 @@
 """Events: administrators follow the events of all servers and hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 FOLLOW = "os_compute_api:armillary:events"

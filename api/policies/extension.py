@@ -1,7 +1,5 @@
 """Extensions: who may list them."""
 
-from __future__ import annotations
-
 from api.policies.base import ANYBODY, rule
 
 LIST = "os_compute_api:extensions"

@@ -1,7 +1,5 @@
 """Health: administrators see which services are up."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 SHOW = "os_compute_api:armillary:health"

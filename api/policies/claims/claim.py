@@ -1,7 +1,5 @@
 """Claims: projects manage their own; names of pools have a rule of their own."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, MEMBER, READER, rule
 
 INDEX = "os_compute_api:armillary:claims:index"

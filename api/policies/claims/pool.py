@@ -1,7 +1,5 @@
 """Pools: for operators."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 INDEX = "os_compute_api:armillary:pools:index"

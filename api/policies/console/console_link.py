@@ -1,7 +1,5 @@
 """Links to the web console: every user may make one that logs in the same user."""
 
-from __future__ import annotations
-
 from api.policies.base import ANYBODY, rule
 
 CREATE = "os_compute_api:armillary:console-links:create"

@@ -1,7 +1,5 @@
 """The fleet: administrators see all hosts at once, one host, and what the services do now."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:armillary:fleet:list"

@@ -1,7 +1,5 @@
 """Extra specs of flavors: all users see them, administrators change them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, rule
 
 INDEX = "os_compute_api:os-flavor-extra-specs:index"

@@ -1,7 +1,5 @@
 """Flavors: users see those that they may use, administrators manage them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, rule
 
 SHOW = "os_compute_api:flavors"

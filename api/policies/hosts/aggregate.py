@@ -1,7 +1,5 @@
 """Aggregates: administrators assign hosts to aggregates and zones."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 INDEX = "os_compute_api:os-aggregates:index"

@@ -1,7 +1,5 @@
 """Availability zones: all users see their names, administrators their hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, rule
 
 LIST = "os_compute_api:os-availability-zone:list"

@@ -1,7 +1,5 @@
 """Hosts: administrators see and disable them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:os-hosts:list"

@@ -1,7 +1,5 @@
 """Hypervisors: administrators see resources and usage of hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:os-hypervisors:list"

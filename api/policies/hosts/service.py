@@ -1,7 +1,5 @@
 """Services: administrators see their state, and disable or force down hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:os-services:list"

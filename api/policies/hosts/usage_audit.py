@@ -1,7 +1,5 @@
 """Audits of usage: administrators see them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:os-instance-usage-audit-log:list"

@@ -1,7 +1,5 @@
 """Images: users see those that they may use; administrators create them, their projects delete."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, MEMBER, rule
 
 SHOW = "os_compute_api:images:show"

@@ -1,7 +1,5 @@
 """Metadata of images: all users see it, those of the image's project change it."""
 
-from __future__ import annotations
-
 from api.policies.base import ANYBODY, MEMBER, rule
 
 INDEX = "os_compute_api:image-metadata:index"

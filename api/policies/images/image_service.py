@@ -1,7 +1,5 @@
 """Image service: users see public, own and shared images, and create images of their project."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, MEMBER, rule
 
 GET = "image:get_image"

@@ -1,7 +1,5 @@
 """External events: services and administrators send them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 CREATE = "os_compute_api:os-server-external-events:create"

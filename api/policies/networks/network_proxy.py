@@ -1,7 +1,5 @@
 """Network proxies: who may look up networks, groups and floating IPs, and ask for more."""
 
-from __future__ import annotations
-
 from api.policies.base import MEMBER, READER, rule
 
 NETWORKS = "os_compute_api:os-networks:list"

@@ -1,7 +1,5 @@
 """Attachments of servers: who may list them."""
 
-from __future__ import annotations
-
 from api.policies.base import MEMBER, READER, rule
 
 ADDRESSES = "os_compute_api:ips:index"

@@ -1,7 +1,5 @@
 """Limits: all users see those of their own project."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, rule
 
 SHOW = "os_compute_api:limits"

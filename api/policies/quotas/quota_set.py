@@ -1,7 +1,5 @@
 """Quotas: a project sees its own, administrators set them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, ANYBODY, READER, rule
 
 SHOW = "os_compute_api:os-quota-sets:show"

@@ -1,7 +1,5 @@
 """Usage: a project sees its own, administrators that of all."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, READER, rule
 
 LIST = "os_compute_api:os-simple-tenant-usage:list"

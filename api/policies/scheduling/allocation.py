@@ -1,7 +1,5 @@
 """Allocations: administrators audit the allocations of all consumers."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:armillary:allocations"

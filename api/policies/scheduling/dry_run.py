@@ -1,7 +1,5 @@
 """Dry runs: administrators ask where servers would be placed."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 CREATE = "os_compute_api:armillary:dry-run"

@@ -1,7 +1,5 @@
 """Explanations: for users who may see the server; host names have a separate rule."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, READER, rule
 
 SHOW = "os_compute_api:armillary:explain"

@@ -1,7 +1,5 @@
 """Zones: administrators see and change the zones below, and refresh their summaries."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:armillary:zones:list"

@@ -1,7 +1,5 @@
 """Diagnostics of servers: administrators see them, as they tell of hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 SHOW = "os_compute_api:os-server-diagnostics"

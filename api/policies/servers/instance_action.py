@@ -1,7 +1,5 @@
 """Instance actions: who may see the actions on a server."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, READER, rule
 
 LIST = "os_compute_api:os-instance-actions:list"

@@ -1,7 +1,5 @@
 """Key pairs: users manage their own."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 INDEX = "os_compute_api:os-keypairs:index"

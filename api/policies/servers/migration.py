@@ -1,7 +1,5 @@
 """Migrations: who may see, abort and force them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, rule
 
 INDEX = "os_compute_api:os-migrations:index"

@@ -1,7 +1,5 @@
 """Remote consoles of servers: members may ask for them."""
 
-from __future__ import annotations
-
 from api.policies.base import MEMBER, rule
 
 CREATE = "os_compute_api:os-remote-consoles"

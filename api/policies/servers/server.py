@@ -1,7 +1,5 @@
 """Servers: who may create, see and delete them, and who sees their hosts."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, MEMBER, READER, rule
 
 INDEX = "os_compute_api:servers:index"

@@ -1,7 +1,5 @@
 """Actions on servers: who may stop, move, shelve, lock them and see their console."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, MEMBER, NOBODY, rule
 
 START = "os_compute_api:servers:start"

@@ -1,7 +1,5 @@
 """Server groups of a project: affinity and anti-affinity between servers."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, MEMBER, READER, rule
 
 INDEX = "os_compute_api:os-server-groups:index"

@@ -1,7 +1,5 @@
 """Metadata of servers: who may see and change them."""
 
-from __future__ import annotations
-
 from api.policies.base import MEMBER, READER, rule
 
 INDEX = "os_compute_api:server-metadata:index"

@@ -1,7 +1,5 @@
 """NUMA topology of servers: their project sees it, administrators also what is the host's."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, READER, rule
 
 SHOW = "compute:server:topology:index"

@@ -1,7 +1,5 @@
 """Volumes of servers: who may list, attach and detach them."""
 
-from __future__ import annotations
-
 from api.policies.base import ADMIN, MEMBER, READER, rule
 
 INDEX = "os_compute_api:os-volumes-attachments:index"
