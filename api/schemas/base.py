@@ -1,7 +1,5 @@
 """Field types of schemas, with their limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

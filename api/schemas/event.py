@@ -1,7 +1,5 @@
 """Events: filters, and the stream."""
 
-from __future__ import annotations
-
 from api.schemas.base import Schema, fields, text
 
 EVENT_STREAM = "text/event-stream"

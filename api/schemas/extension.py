@@ -1,7 +1,5 @@
 """Extensions: parts of the Compute API that early clients looked for by name."""
 
-from __future__ import annotations
-
 from api.schemas.base import LINKS, STRING, every, listed
 
 _EXTENSION = every(

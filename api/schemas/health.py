@@ -1,7 +1,5 @@
 """Health: of this process, and of other services."""
 
-from __future__ import annotations
-
 from api.schemas.base import BOOLEAN, NUMBER, STRING, STRINGS, every, listed
 
 CHECK_ANSWER = every({"status": {"const": "ok"}})

@@ -1,7 +1,5 @@
 """Versions of the API."""
 
-from __future__ import annotations
-
 from api.schemas.base import LINKS, OBJECT, STRING, every, fields, listed
 
 _VERSION = {

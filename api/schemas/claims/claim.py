@@ -1,7 +1,5 @@
 """Claims: what is asked of a pool, and what a claim has."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from objects.extra_specs.extra_specs import AMOUNT_MAX
 

@@ -1,7 +1,5 @@
 """Pools: their resources by class."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, STRING, STRINGS, every, fields, listed, name
 
 INDEX_QUERY = fields({"kind": name()})

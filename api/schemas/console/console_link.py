@@ -1,7 +1,5 @@
 """Links to the web console."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRING, TIME_OR_NULL, every, fields
 
 CREATE = fields({})

@@ -1,7 +1,5 @@
 """The fleet as columns."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from objects.hosts.fleet import FLEET_LIMIT_MAX, HOST_STATES
 

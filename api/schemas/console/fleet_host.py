@@ -1,7 +1,5 @@
 """One host with all that belongs to it."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from objects.hosts.fleet import HOST_STATES
 from objects.hosts.host_event import PAGE_SIZE_MAX

@@ -1,7 +1,5 @@
 """Current activity of the services."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from api.schemas.console.fleet_host import SERVICE
 from api.schemas.scheduling.zone import NESTED

@@ -1,7 +1,5 @@
 """Extra specs: named string properties of a flavor."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRING_MAP, Schema, every, text, text_map
 
 EXTRA_SPECS: Schema = {

@@ -1,7 +1,5 @@
 """Flavors: creation and display."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 SORT_KEYS = {

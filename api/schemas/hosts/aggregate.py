@@ -1,7 +1,5 @@
 """Aggregates: sets of hosts with metadata."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 CREATE = base.fields(

@@ -1,7 +1,5 @@
 """Availability zones: named sets of hosts that users choose among."""
 
-from __future__ import annotations
-
 from api.schemas.base import BOOLEAN, STRING, TIME_OR_NULL, Schema, every, listed
 
 _SERVICE = every({"available": BOOLEAN, "active": BOOLEAN, "updated_at": TIME_OR_NULL})

@@ -1,7 +1,5 @@
 """Hosts, as versions until 2.42 show them."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, STRING, every, fields, listed, ruled, text
 
 UNTIL = (2, 42)

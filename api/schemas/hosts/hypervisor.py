@@ -1,7 +1,5 @@
 """Hypervisors: resources and usage of hosts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.schemas import base

@@ -1,7 +1,5 @@
 """Services: their state, and disabling and forcing down hosts."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 INDEX_QUERY = base.fields({"host": base.HOST, "binary": base.name()})

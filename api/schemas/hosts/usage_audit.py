@@ -1,7 +1,5 @@
 """Audits of usage by hosts."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, STRING, STRINGS, every
 
 _NUMBERS = (

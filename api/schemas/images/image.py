@@ -1,7 +1,5 @@
 """Images: records of what servers are built from; there is no separate image service."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 PROPERTY_CHARACTERS_MAX = 16384

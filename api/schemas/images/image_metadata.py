@@ -1,7 +1,5 @@
 """Metadata of an image: all, and one item."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRING_MAP, every, text_map
 from api.schemas.images.image import PROPERTY_CHARACTERS_MAX
 

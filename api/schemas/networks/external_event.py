@@ -1,7 +1,5 @@
 """External events."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, STRING, UUID, Schema, every, fields, listed, ruled, text
 from armillary.http.microversion import BEGINNING, Version
 from armillary.http.ranges import Ranged

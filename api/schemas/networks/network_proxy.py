@@ -1,7 +1,5 @@
 """Network proxies: networks, security groups and floating IPs, as early versions pass them on."""
 
-from __future__ import annotations
-
 from api.schemas.base import OBJECT, STRING, STRING_OR_NULL, every, fields, listed, name
 
 _NONE = {"type": "array", "maxItems": 0}

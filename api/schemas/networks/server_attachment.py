@@ -1,7 +1,5 @@
 """Attachments of servers by a network service."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, OBJECT, STRING, STRING_OR_NULL, every, listed, name, since
 from api.schemas.networks import network_proxy
 

@@ -1,7 +1,5 @@
 """Limits: a project's quotas and usage in one flat object."""
 
-from __future__ import annotations
-
 from api.schemas.base import ANY, NUMBER, every, fields, listed, name, text, until
 
 SHOW_QUERY = fields({"tenant_id": name(), "reserved": text()})

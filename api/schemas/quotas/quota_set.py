@@ -1,7 +1,5 @@
 """Quotas: limits of a project; -1 is unlimited."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")

@@ -1,7 +1,5 @@
 """Usage of projects over a time."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 _REAL: base.Schema = {"type": "number"}

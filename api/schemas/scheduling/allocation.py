@@ -1,7 +1,5 @@
 """Allocations of consumers on hosts."""
 
-from __future__ import annotations
-
 from api.schemas.base import LINKS, OBJECT, PAGE, fields, listed
 
 INDEX_QUERY = fields(PAGE)

@@ -1,7 +1,5 @@
 """Dry runs: a build request or a request spec; the selected hosts, and the reasons."""
 
-from __future__ import annotations
-
 from api.schemas.base import MAP_SIZE_MAX, OBJECT, STRING_OR_NULL, every, fields, listed
 from api.schemas.servers import server
 

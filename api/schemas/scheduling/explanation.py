@@ -1,7 +1,5 @@
 """Explanations: why a server is on its host."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 SHOW_QUERY = base.fields({"request_id": base.name()})

@@ -1,7 +1,5 @@
 """Zones: the deployments below this one."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 URL_MAX = 2048

@@ -1,7 +1,5 @@
 """Diagnostics of servers."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 _DISK = dict.fromkeys(

@@ -1,7 +1,5 @@
 """Instance actions: operations on a server, step by step."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 _ACTION: dict[str, base.Part] = {

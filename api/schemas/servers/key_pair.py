@@ -1,7 +1,5 @@
 """Key pairs: public keys of users."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from armillary.http.ranges import Ranged
 from objects.key_pair import SSH, X509

@@ -1,7 +1,5 @@
 """Migrations: filters and display."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from api.schemas.hosts.service import INTEGER_ID_MAX
 

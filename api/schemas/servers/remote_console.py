@@ -1,7 +1,5 @@
 """Requests for remote consoles."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRING, Schema, every, ruled
 
 ACTION_UNTIL = (2, 5)

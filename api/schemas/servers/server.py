@@ -1,7 +1,5 @@
 """Servers: creation, filters and display."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from api.schemas import base

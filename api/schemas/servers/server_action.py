@@ -1,7 +1,5 @@
 """Bodies of the actions on a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Server groups: affinity and anti-affinity between servers."""
 
-from __future__ import annotations
-
 from api.schemas import base
 from objects.instances.instance_group import AFFINITY, ANTI_AFFINITY, POLICIES
 

@@ -1,7 +1,5 @@
 """Query parameters of lists of servers: filters, order and page."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 SORT_KEYS = {

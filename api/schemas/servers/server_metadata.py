@@ -1,7 +1,5 @@
 """Metadata of a server: all, and one item."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRING_MAP, every, text_map
 
 ALL = every({"metadata": text_map(is_limited=False)})

@@ -1,7 +1,5 @@
 """Tags of a server."""
 
-from __future__ import annotations
-
 from api.schemas.base import STRINGS, every
 from api.schemas.servers.server import TAGS
 

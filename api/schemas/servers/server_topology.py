@@ -1,7 +1,5 @@
 """NUMA topology of servers."""
 
-from __future__ import annotations
-
 from api.schemas.base import NUMBER, NUMBER_OR_NULL, every, fields, listed
 
 _NODE = {"vcpu_set": listed(NUMBER), "memory_mb": NUMBER, "siblings": listed(listed(NUMBER))}

@@ -1,7 +1,5 @@
 """Volumes of servers."""
 
-from __future__ import annotations
-
 from api.schemas import base
 
 _ATTACHMENT = base.every(
