@@ -4,8 +4,6 @@ What a service keeps on disk (databases, journals, names of processes) tells of 
 other account of the machine may read it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

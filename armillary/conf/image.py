@@ -3,8 +3,6 @@
 [image_cache] is about what hosts fetch of either.
 """
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 GIB = 1024**3

@@ -1,7 +1,5 @@
 """Checks that an open console is still granted: the proxy asks the API as long as it is open."""
 
-from __future__ import annotations
-
 import contextlib
 import http
 import logging

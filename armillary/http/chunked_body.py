@@ -1,7 +1,5 @@
 """A body in chunks (Transfer-Encoding), read in pieces of any size, whatever size a chunk has."""
 
-from __future__ import annotations
-
 import re
 from typing import IO
 

@@ -1,7 +1,5 @@
 """Identity of a client for limits of connections and logins: its address, or its IPv6 network."""
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 

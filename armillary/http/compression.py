@@ -1,7 +1,5 @@
 """Compressed answers: which clients take them."""
 
-from __future__ import annotations
-
 VARIES = {"Vary": "Accept-Encoding"}
 """Header of every answer that is compressed for those who take it."""
 

@@ -7,8 +7,6 @@ Answers are stored encrypted, with a key made from the client's, which is not st
 contain passwords. A key that could be guessed protects none, so its answers are stored without.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -4,8 +4,6 @@ A client with a ``traceparent`` header decides which trace a request belongs to,
 sampled. So the header counts only from clients that ``[tracing] continue_traces_of`` names.
 """
 
-from __future__ import annotations
-
 import time
 
 import falcon

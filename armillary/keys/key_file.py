@@ -1,7 +1,5 @@
 """A file of secret keys, shared by processes: the first line is used for what is new."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from pathlib import Path

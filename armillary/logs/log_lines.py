@@ -4,8 +4,6 @@ A name or an error text from outside may contain line breaks and terminal codes,
 like lines of our own. They are escaped; of an exception each line has the usual prefix.
 """
 
-from __future__ import annotations
-
 import logging
 
 from oslo_context import context as oslo_context

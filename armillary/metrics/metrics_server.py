@@ -1,7 +1,5 @@
 """Port on which a process shows its metrics."""
 
-from __future__ import annotations
-
 import logging
 
 import prometheus_client

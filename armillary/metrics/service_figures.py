@@ -5,8 +5,6 @@ receiver adds them up. ``armillary up`` runs all services in one process with on
 each service reports only metrics that no other kind of service has.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -8,8 +8,6 @@ a host has fetched (``.fetched-ID``), and nothing that another host still notes 
 (``.used-ID.HOST``, whose time is that of the last use).
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dataclasses

@@ -1,7 +1,5 @@
 """Transfer of an image's data, tried again until it is complete or makes no progress."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

@@ -1,7 +1,5 @@
 """Tickets for the images of an agent's hosts: got from the conductor, or given with a request."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Current activity of one database's services: a cell's, or those on the top broker."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import sqlalchemy as sa

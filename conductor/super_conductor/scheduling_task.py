@@ -1,7 +1,5 @@
 """Base of the work that waits for a scheduler's decision: builds, moves and claims."""
 
-from __future__ import annotations
-
 import abc
 import logging
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ name that resembles one of these, and is not one of them, is a typing error. Oth
 be a plugin's or a driver's.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re

@@ -4,8 +4,6 @@ A scheduler looks at all hosts in one step: a value of another shape from one ho
 decisions about all of them. What is in a NUMA topology is checked by who parses it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

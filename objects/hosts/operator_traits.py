@@ -5,8 +5,6 @@ aggregates that operators put them into. A host that named such a trait would of
 in the name of other hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import os_traits

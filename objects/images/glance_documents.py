@@ -1,7 +1,5 @@
 """Images in the form of an external image service: Glance's documents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measurements of one guest, for the person who looks for what is wrong with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

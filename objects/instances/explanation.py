@@ -1,7 +1,5 @@
 """Explanations: why servers are on their hosts, or would be in a dry run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """A claim's part in a server group: where the member goes, and which members were counted."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Addresses of one guest, as its host found them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Requests for servers that are created, or would be in a dry run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from objects.allocations.allocation import Allocations

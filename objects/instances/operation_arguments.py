@@ -1,7 +1,5 @@
 """Arguments of operations on servers: as users request them, and as cells begin them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from objects.flavor import Flavor

@@ -1,7 +1,5 @@
 """Access to the serial console of one guest, as its agent grants it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

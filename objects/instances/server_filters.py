@@ -1,7 +1,5 @@
 """Conditions and order of lists of servers and migrations; a condition None matches everything."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

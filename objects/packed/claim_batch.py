@@ -4,8 +4,6 @@ Concurrent claims usually share owner and amounts, which are sent once; of the o
 refusals are sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Self
 

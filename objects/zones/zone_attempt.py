@@ -1,7 +1,5 @@
 """Attempts to build instances in another zone, as that zone reports them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ATTEMPT_FINAL = 2**31 - 1

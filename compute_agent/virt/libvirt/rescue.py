@@ -4,8 +4,6 @@ A guest is rescued as long as it has a rescue disk, also when it is defined or s
 agent or a daemon that ends meanwhile changes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ again and again. Each question keeps a thread of this process, and one of the su
 it is answered: without these bounds one host would keep a cell from serving all others.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

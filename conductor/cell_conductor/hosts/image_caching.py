@@ -1,7 +1,5 @@
 """Images that hosts are asked to fetch: passed on to their agents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from armillary import exception

@@ -4,8 +4,6 @@ An agent gets a ticket only for a host of its own, and only for an image of an i
 built or arrives there. So a stolen key of an agent opens no images but those of its own servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ host is down, its guest is turned off once the host is back: ``PeriodicOperation
 delete again for that.
 """
 
-from __future__ import annotations
-
 from conductor.cell_conductor.operations import resize, shelve
 from conductor.cell_conductor.operations.flow import (
     DONE,

@@ -4,8 +4,6 @@ An attribute is a text, or a number, as in ``objects.instances.server_order``: n
 text. Texts compare by code points on all engines, as in Python.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

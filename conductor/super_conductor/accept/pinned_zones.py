@@ -1,7 +1,5 @@
 """Availability zones that servers are pinned to, and their change by an unshelve."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 

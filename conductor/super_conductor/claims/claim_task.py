@@ -5,8 +5,6 @@ Its row is leased work: the lease of a claim that holds its resources expires at
 conductor that takes it then releases them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Claims that this zone makes for a parent zone, which counts them against its quota."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

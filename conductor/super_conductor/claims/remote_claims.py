@@ -3,8 +3,6 @@
 The zone keeps a claim of its own under the same UUID; zones between only pass messages on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

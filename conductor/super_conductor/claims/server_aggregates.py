@@ -1,7 +1,5 @@
 """Aggregates of the host of a claim's server: its pool has to be in one of them (data locality)."""
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.db import instance_mappings

@@ -1,7 +1,5 @@
 """Queries on deferred operations: accepted ones whose server's cell or zone is silent."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The view of the fleet: what a scheduler and placement know of all hosts, kept for a moment."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

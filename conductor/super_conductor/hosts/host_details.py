@@ -1,7 +1,5 @@
 """One host, and what the services do now: asked of one cell, or of all in a few rows each."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Which cell has a host, asked by schedulers before they believe what a cell pushes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from oslo_config import cfg

@@ -4,8 +4,6 @@ A ticket is for one image and expires soon; it is signed, not stored. The conduc
 for one when a host needs it, so a host without servers of a project gets none for its images.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

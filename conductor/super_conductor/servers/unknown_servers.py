@@ -1,7 +1,5 @@
 """Servers of cells and zones that do not answer, as far as mapping and request spec tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlalchemy.orm import Session

@@ -5,8 +5,6 @@ lowest zone knows ``eu/world``: a request that ``eu`` signed for its own parent 
 says stands below its own name, so none can speak as another.
 """
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
