@@ -5,8 +5,6 @@ says. One that was made in the Placement API, or before messages were signed, ha
 operator gives it one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

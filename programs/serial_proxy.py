@@ -1,7 +1,5 @@
 """``armillary-serialproxy``: connect users' terminals to the serial consoles of their servers."""
 
-from __future__ import annotations
-
 import argparse
 import ipaddress
 import logging

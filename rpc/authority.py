@@ -5,8 +5,6 @@ trust list, and the argument that must equal it is checked here. Whether an inst
 agent's host is checked by the cell conductor that owns the instance.
 """
 
-from __future__ import annotations
-
 from rpc.callers import Arguments
 from rpc.interface import Interface
 from rpc.signing.trust import SCOPED, Identity

@@ -1,7 +1,5 @@
 """Checks of a transport URL before it is stored: its form, and whether the broker lets us in."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 

@@ -1,7 +1,5 @@
 """Callers that an RPC declaration can name: roles and, where they have one, their scope."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

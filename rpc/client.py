@@ -1,7 +1,5 @@
 """Sending side of an interface: version caps, timeouts, and errors a caller can handle."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any, Protocol

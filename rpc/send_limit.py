@@ -5,8 +5,6 @@ limited time, so the wait for the broker has to end, too: one limit covers it an
 answer. The limit belongs to the calling thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -8,8 +8,6 @@ one of the cell, or one that no provider is named after: the driver of a host ma
 another name. Claims on pools belong to the super conductor. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Capacity and use of all trees of providers, as columns for the view of the fleet."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Trees of single hosts: providers with names, inventories, traits and aggregates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from armillary.db import Database

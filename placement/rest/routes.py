@@ -1,7 +1,5 @@
 """Route table: path, method, handler, policy, schemas; a noun's part is beside its handlers."""
 
-from __future__ import annotations
-
 from placement.rest.call import Routes
 from placement.rest.handlers import (
     aggregate,

@@ -1,7 +1,5 @@
 """``armillary-manage host``: the key of the opaque ids by which users know hosts."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

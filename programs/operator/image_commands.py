@@ -1,7 +1,5 @@
 """``armillary-manage image``: the key that signs hosts' tickets for images."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any

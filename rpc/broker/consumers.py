@@ -4,8 +4,6 @@ Each creates on the broker what it consumes from, as far as ``rpc.broker.topics`
 account may.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import datetime

@@ -1,7 +1,5 @@
 """Enrolment: changes of a trust list by an operator, who adds, rotates and revokes keys."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -5,8 +5,6 @@ canonical form. It contains the destination, the sender's context, the method wi
 a nonce and the time. A reply contains the nonce of its request instead of a destination.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import dataclasses

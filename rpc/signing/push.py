@@ -1,7 +1,5 @@
 """Distribution of trust lists by fanout to the servers of some topics."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Refused messages: a metric counts all, log lines and audit events tell of them within limits."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Set up the signing of a process from its configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from oslo_config import cfg

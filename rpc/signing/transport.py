@@ -1,7 +1,5 @@
 """Sending side: sign requests, and accept replies only from the interface's servers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A process's trust list: read from its file, updated by pushes, never replaced by an older one."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """Verification of signed messages: known key, valid signature, fresh, and not replayed."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

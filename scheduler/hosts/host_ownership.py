@@ -6,8 +6,6 @@ of another, by naming them. So the super conductor is asked about each host or n
 its cell, before its state is applied.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import defaultdict

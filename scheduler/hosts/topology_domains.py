@@ -4,8 +4,6 @@ A domain is a value of an aggregate metadata key; hosts in aggregates with sever
 a domain of their own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scheduler of one kind of resource: a zone scheduler whose hosts are pools."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

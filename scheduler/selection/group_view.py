@@ -1,7 +1,5 @@
 """A decision's view of the server group of its request: where the members are."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from objects.instances.group_claim import GroupClaim, GroupMember, GroupRule

@@ -1,7 +1,5 @@
 """Selection of hosts for the instances of equal requests one by one, and of alternates."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -1,7 +1,5 @@
 """The file of a snapshot: JSON lines between a header and a checksum, replaced atomically."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

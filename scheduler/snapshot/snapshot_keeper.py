@@ -1,7 +1,5 @@
 """Contents of a scheduler's snapshot: written periodically, read at the start."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

@@ -1,7 +1,5 @@
 """Decisions of a simulation that are kept with their traces, spread evenly over the whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims: resources of pools that a project holds."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

@@ -1,7 +1,5 @@
 """Pools: providers of placement that serve claims."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Collection, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Private files with all that another machine needs to run one service of a deployment."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``armillary-manage deploy``."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

@@ -3,8 +3,6 @@
 A written file has a checksum in its first line, so that a later run notices when it was edited.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Places of a deployment's files on a machine, and whose they are."""
 
-from __future__ import annotations
-
 import dataclasses
 import grp
 import os

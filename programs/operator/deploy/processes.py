@@ -1,7 +1,5 @@
 """Services of a machine without systemd: started in the background, found and stopped again."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

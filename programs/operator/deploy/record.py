@@ -1,7 +1,5 @@
 """The record of a deployment: what was chosen, and the secrets; everything else follows from it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Services of a machine: their names everywhere, and their configuration."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path

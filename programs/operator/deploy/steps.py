@@ -1,7 +1,5 @@
 """Steps of a deployment: each looks whether it is done, does what is missing, and is reported."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Systemd units of a deployment's services, and the commands that start them."""
 
-from __future__ import annotations
-
 import functools
 import shlex
 from collections.abc import Iterable

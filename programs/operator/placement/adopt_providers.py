@@ -1,7 +1,5 @@
 """``armillary-manage placement adopt-providers``: say which cell owns which providers."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
