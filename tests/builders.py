@@ -1,7 +1,5 @@
 """Things for tests: complete objects from the few values that a test is about."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import UTC, datetime
 from typing import Any

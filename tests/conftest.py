@@ -1,7 +1,5 @@
 """Plugins that lend services to every test, and the profile of Hypothesis."""
 
-from __future__ import annotations
-
 from armillary.service.managed import tune_garbage_collector
 
 pytest_plugins = [

@@ -1,7 +1,5 @@
 """Fleets of hosts for tests and benchmarks of scheduling, and a placement for them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random

@@ -6,8 +6,6 @@ scheduling`` does so with the scheduler, ``python -m tests.bench builds`` with t
 instance, ``python -m tests.bench zones`` with a tree of zones.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tests.bench import (

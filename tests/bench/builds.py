@@ -5,8 +5,6 @@ their own on RabbitMQ and PostgreSQL. Requests go to the HTTP API; that an insta
 read from its cell's database, so that asking costs the services nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import itertools

@@ -4,8 +4,6 @@ Broker and databases are RabbitMQ and PostgreSQL; each cell has a virtual host a
 own. Every service has one worker process, as two processors carry no more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import time

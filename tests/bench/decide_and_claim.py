@@ -3,8 +3,6 @@
 Placement answers over RPC, on a database of its own: PostgreSQL where it runs, else SQLite.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import tempfile

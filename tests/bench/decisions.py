@@ -3,8 +3,6 @@
 Placement is left out on both sides: its answers are there already, its claims succeed at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

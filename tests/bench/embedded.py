@@ -1,7 +1,5 @@
 """How long a user waits: one create to ACTIVE in the embedded set-up, over HTTP."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

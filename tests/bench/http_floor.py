@@ -3,8 +3,6 @@
 And what it costs to make and to read such JSON with the standard library.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Figures as Markdown tables, with those of the reference beside ours."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

@@ -1,7 +1,5 @@
 """Time, memory and processors that something takes, and whether others kept the machine busy."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json

@@ -6,8 +6,6 @@ like the last one. Windows with a page of one view alternate with windows withou
 what its window took above the two around it. Chromium, broker and databases are not counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import tempfile

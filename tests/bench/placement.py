@@ -3,8 +3,6 @@
 A database URL is that of an empty database; without one SQLite is used, in a temporary folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import tempfile

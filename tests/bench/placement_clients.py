@@ -1,7 +1,5 @@
 """Who asks placement: over HTTP with a connection kept open, or over RPC; the same questions."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import uuid

@@ -3,8 +3,6 @@
 What the providers have is what the scripts that measure the reference give to theirs.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import uuid

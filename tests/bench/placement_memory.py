@@ -4,8 +4,6 @@ Run in a process of its own, ``python -m tests.bench.placement_memory DATABASE_U
 JSON: nothing that was there before is counted.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

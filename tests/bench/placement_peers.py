@@ -4,8 +4,6 @@
 reference. What is printed goes into ``docs/benchmarks.md``.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """Placement as it is deployed, to be measured: a process of its own on PostgreSQL and RabbitMQ."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The candidates engine alone, on tables in memory: plain providers, and trees of equal devices."""
 
-from __future__ import annotations
-
 import statistics
 import time
 import tracemalloc

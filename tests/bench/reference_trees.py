@@ -4,8 +4,6 @@ It stands on the scripts that measure the reference, which have to be on the pat
 which rows there are and what is asked.
 """
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -4,8 +4,6 @@ Placement is a stub that answers from arrays; its stages, ``candidates`` and ``c
 but not counted in ``scheduler``. ``python -m tests.bench.scheduler`` runs both measurements.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Run in a process of its own, ``python -m tests.bench.scheduler_memory HOSTS INST
 prints bytes: nothing that was there before is counted. Host states come as they come over the wire.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -4,8 +4,6 @@ Placement and any number of schedulers are programs of their own. Cells, aggrega
 from this process, in the place of the conductors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import tempfile

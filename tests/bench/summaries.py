@@ -5,8 +5,6 @@ changed as its cell's pushes do it, its summary checked and pushed as the servic
 time. Placement answers from a constant; ``candidates-10000`` has its part.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import statistics

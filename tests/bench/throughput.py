@@ -4,8 +4,6 @@
 way a super conductor's take: a message to a scheduler, candidates and a claim from placement.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time

@@ -10,8 +10,6 @@ every zone can serve, and such as only the large hosts of one leaf can. Then par
 of the root's schedulers, a child zone, a link.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

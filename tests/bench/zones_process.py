@@ -6,8 +6,6 @@ itself. Its top broker is a virtual host of RabbitMQ, its cell's is in memory, i
 files. Commands come on the standard input: ``{"stop_agent": ZONE}``.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """A deployment as OpenStack's clients see it, and the clients that are installed here."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The deployment that all clients talk to."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Runs in the clients' environment, which has none of our packages: ``python sdk_c
 prints a JSON object of those that failed, with the reason.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """Commands of ``openstack`` about compute, and all of osc-placement, one after the other."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """openstackclient 6.6 and novaclient 18.13: servers, their moves, and hosts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

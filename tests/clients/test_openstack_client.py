@@ -1,7 +1,5 @@
 """``openstack --os-cloud armillary``: what a newcomer types after ``armillary up``."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """openstacksdk: its cloud layer, as Ansible's modules use it, and the proxy of compute."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

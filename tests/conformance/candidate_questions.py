@@ -1,7 +1,5 @@
 """Random trees of providers, and random questions for allocation candidates."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Random sequences of requests that change providers, names, allocations, and read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode

@@ -4,8 +4,6 @@ Most are what a client would send, with the generations that the last answers to
 mistake, an odd header, an odd path, an old microversion.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import random

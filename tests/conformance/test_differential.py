@@ -5,8 +5,6 @@
 ``ARMILLARY_DIFFERENTIAL_STORIES`` says. The decisions are in `docs/operating/placement.md`.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 `ARMILLARY_FUZZ_SEED` which ones; else the commit does.
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The Placement API's public test-suite passes against our REST program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

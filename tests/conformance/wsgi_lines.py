@@ -5,8 +5,6 @@ environment that has it: ``wsgi_lines.py FOLDER``. It needs nothing else of this
 request ``"renew"`` empties its database.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json
