@@ -1,7 +1,5 @@
 """Chromium, driven by Playwright; what a page must never do is noted for every test."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.resources

@@ -1,7 +1,5 @@
 """One browser and one deployment for all tests of the console."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

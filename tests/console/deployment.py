@@ -1,7 +1,5 @@
 """A deployment for the console: two projects, six hosts, one that can die, pools on request."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import uuid

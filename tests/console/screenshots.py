@@ -5,8 +5,6 @@ which are aggregates with a key; some are disabled and some are down. Beside the
 claims.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import sys

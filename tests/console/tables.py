@@ -1,7 +1,5 @@
 """Tables of a page, as text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

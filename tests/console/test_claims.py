@@ -1,7 +1,5 @@
 """Claims and pools in the console, compared with the API."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

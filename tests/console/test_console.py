@@ -1,7 +1,5 @@
 """Views of the console, compared with the API of a running deployment."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Live events in the console, and what becomes of them when the connection breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

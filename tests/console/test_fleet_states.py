@@ -1,7 +1,5 @@
 """States of hosts in the fleet, counted and filtered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A login that Keystone decides on, in a browser."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The charts of the console's page Now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.console.browser import Tab

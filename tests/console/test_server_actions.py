@@ -1,7 +1,5 @@
 """Actions on servers: which are offered, and that they are carried out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

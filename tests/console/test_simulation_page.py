@@ -1,7 +1,5 @@
 """The page of a simulation, opened as a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

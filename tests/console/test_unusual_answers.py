@@ -1,7 +1,5 @@
 """Unusual answers, names, addresses and clocks in the console."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The form of a dry run: what it asks for."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

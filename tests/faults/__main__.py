@@ -1,7 +1,5 @@
 """``python -m tests.faults``: play plans of faults over operations, and say what they found."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Checks of a quiet deployment of real processes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tests.faults.operations import UNRECORDED, Accepted

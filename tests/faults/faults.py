@@ -1,7 +1,5 @@
 """Does what the plan says: kills, pauses, cuts, delays, repeats, misleads, and mends it again."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Requests of users in a run: a steady mix of all operations on servers."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import threading

@@ -1,7 +1,5 @@
 """Faults of a run, their order and duration: all of it from a seed."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import random

@@ -1,7 +1,5 @@
 """Looks at everything a deployment keeps, from outside: databases, journals, guests, queues."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import sqlite3

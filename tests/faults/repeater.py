@@ -1,7 +1,5 @@
 """Publishes messages a second time, each some time after it was seen, past all links."""
 
-from __future__ import annotations
-
 import contextlib
 import heapq
 import itertools

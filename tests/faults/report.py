@@ -1,7 +1,5 @@
 """Outcome of a plan: JSON for programs, one screen for people."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """One plan: what was asked, what went wrong meanwhile, and what came of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

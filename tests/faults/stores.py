@@ -1,7 +1,5 @@
 """A broker and a database server of a run's own, which may be killed without hurting anybody."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

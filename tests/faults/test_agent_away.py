@@ -1,7 +1,5 @@
 """An agent that is stalled, is cut off, or has lost its state: each workload runs once."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import threading

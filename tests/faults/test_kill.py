@@ -3,8 +3,6 @@
 Killed processes come back as systemd would bring them back, except for the agent that stays away.
 """
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

@@ -1,7 +1,5 @@
 """A short plan of faults over a mix of all operations; `make faults` plays longer ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.faults.plan import Kind

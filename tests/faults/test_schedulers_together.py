@@ -1,7 +1,5 @@
 """Several scheduler processes at once: server groups hold, and nothing fails for it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Two agents with one host name: a copy of the state directory, and a machine without one."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 

@@ -1,7 +1,5 @@
 """Check made all the time: a guest runs once."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The deployment that is made to suffer: its processes, the links between them, their clocks."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

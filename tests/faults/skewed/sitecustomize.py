@@ -5,8 +5,6 @@ fast; it is shared memory, so it may change at any time. What goes by the system
 ``time.time`` and ``oslo_utils.timeutils.utcnow``; monotonic clocks are right everywhere.
 """
 
-from __future__ import annotations
-
 import datetime
 import mmap
 import os
