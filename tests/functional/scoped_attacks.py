@@ -3,8 +3,6 @@
 For each method that a role with a scope may call: the call, and what it raises or returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Its keys can be stolen: ``bus`` signs with any of them, on either broker.
 """
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 One deployment, whose programs have configurations of their own, and one story for all of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import functools

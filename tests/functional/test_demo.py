@@ -1,7 +1,5 @@
 """``armillary demo`` on a real control plane: it ends, or is ended, and leaves nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Devices that placement counts: hosts with parts, from the agent's report to a server."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.asking import wait_for

@@ -1,7 +1,5 @@
 """A whole control plane with what ``nova import-config`` makes of a nova.conf."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ At most 30 s later the operation has succeeded, or has failed with the reason; s
 allocations agree, and the room of a guest that is still there is never free.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import zlib

@@ -1,7 +1,5 @@
 """The whole system with libvirt's test driver: what users ask of virtual machines, and get."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

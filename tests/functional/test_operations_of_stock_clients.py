@@ -1,7 +1,5 @@
 """Operations as clients of OpenStack see them, from the HTTP API to simulated hosts and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The whole system with a driver that claims nothing: servers run, move on and go all the same."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.asking import wait_for

@@ -1,7 +1,5 @@
 """Printed examples of the documentation, compared with a running system: explanations, events."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

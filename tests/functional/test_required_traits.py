@@ -1,7 +1,5 @@
 """Requests for what only some hosts have: the request filters find them by their traits."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.asking import wait_for

@@ -1,7 +1,5 @@
 """A whole deployment restored to a point before some builds: what is found and corrected."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator

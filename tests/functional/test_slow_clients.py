@@ -1,7 +1,5 @@
 """A deployment beside clients that connect, begin a request and never end it."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 import pytest

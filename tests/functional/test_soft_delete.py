@@ -1,7 +1,5 @@
 """Deleted servers where they are kept, and reboots of unresponsive guests, over HTTP."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

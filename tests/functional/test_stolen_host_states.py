@@ -3,8 +3,6 @@
 The thief's cell is registered, so schedulers listen to it, and it answers them as its conductor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Each method of each service, tried with the key of each role on running services."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``armillary up`` with its defaults: whom it serves, and whom it does not."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

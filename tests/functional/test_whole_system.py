@@ -3,8 +3,6 @@
 What a user sees of one request, from the front door to the end.
 """
 
-from __future__ import annotations
-
 import uuid
 
 import pytest
