@@ -1,7 +1,5 @@
 """A deployment of real processes in which each role has its own account on the brokers."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 A guest begins with its UUID, and answers each line in capitals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

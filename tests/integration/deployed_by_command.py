@@ -4,8 +4,6 @@ The layout is the usual one of two cells. One agent is of the machine of the con
 others are added, each with a folder that stands for its machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

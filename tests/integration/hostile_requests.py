@@ -4,8 +4,6 @@ Each has one odd thing in a place where a service looks: a part of the path, a p
 header, a body that is none.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import http.client

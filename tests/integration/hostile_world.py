@@ -1,7 +1,5 @@
 """A running deployment with users of several projects, each with one thing of every kind."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import secrets

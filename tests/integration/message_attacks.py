@@ -1,7 +1,5 @@
 """Attacks on the messages of a deployment: recorded ones are put where they may be taken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rpc.broker import topics

@@ -1,7 +1,5 @@
 """Pools of deployments, made with nothing but the Placement API, as stock clients do."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

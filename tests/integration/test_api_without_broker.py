@@ -1,7 +1,5 @@
 """An API process beside a broker of its own that is stalled or unreachable: what its users read."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Agents, the proxy and the services are processes; the guests are simulated, and 
 whose they are. The attacker has another user's token, a used or old link, or neither.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

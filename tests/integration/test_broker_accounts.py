@@ -3,8 +3,6 @@
 What a broker refuses is tried with an agent's account, and with a parent zone's.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import threading

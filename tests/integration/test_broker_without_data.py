@@ -1,7 +1,5 @@
 """Creates right after the broker lost its data, while services were cut off for long."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Cells on real processes: disabled, dead, new, and nothing is restarted for any of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Claims on real processes, broker and databases, each service of which is killed meanwhile."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compose file is valid by the compose specification and describes the tested deployment."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

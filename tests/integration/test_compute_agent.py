@@ -1,7 +1,5 @@
 """``armillary-compute`` on RabbitMQ with real workloads, killed and started again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress

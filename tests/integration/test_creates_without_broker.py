@@ -1,7 +1,5 @@
 """Creates while the broker is stalled: each makes one server or none, as the answer says."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

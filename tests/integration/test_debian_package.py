@@ -4,8 +4,6 @@ What it writes goes into a file system in memory above the machine's, and its pr
 namespace of their own, so that nothing of them is left.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``armillary-manage deploy`` on a real broker and real databases: what one run and the next do."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from pathlib import Path

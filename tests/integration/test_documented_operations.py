@@ -4,8 +4,6 @@ The files that the pages name are those of ``armillary-manage deploy``; here the
 deployment's own.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

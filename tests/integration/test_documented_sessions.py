@@ -4,8 +4,6 @@ A page's words for names (``HOST``, ``SERVER``) stand for what its row prepares.
 installation of services are not played: ``NOT_PLAYED`` has the reason for each.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

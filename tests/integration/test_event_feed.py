@@ -1,7 +1,5 @@
 """The event feed on RabbitMQ: several API processes, nothing left behind, no queue that grows."""
 
-from __future__ import annotations
-
 import queue
 import subprocess
 import threading

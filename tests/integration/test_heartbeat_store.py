@@ -1,7 +1,5 @@
 """Heartbeats in memcached, of real processes: killed, emptied, and with a host that dies."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Each is answered or refused, tells nothing of what is inside, leaves no error in
 and changes nothing that is another project's.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ The agents have signing keys and state directories of their own. A workload's sn
 the image service, and servers are built from it on the other host.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -3,8 +3,6 @@
 And in every mode of trust: open, with accounts on the broker, signed, by TLS, and all together.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

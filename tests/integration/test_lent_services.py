@@ -1,7 +1,5 @@
 """The databases and brokers lent to tests are fresh, and leave nothing behind."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

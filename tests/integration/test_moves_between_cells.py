@@ -1,7 +1,5 @@
 """Moves between cells on real processes, brokers and databases, any of them killed meanwhile."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

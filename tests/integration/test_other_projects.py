@@ -1,7 +1,5 @@
 """Users kept to their projects and roles, at each declared path of running services."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterator, Mapping

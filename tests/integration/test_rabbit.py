@@ -1,7 +1,5 @@
 """Calls on a real broker: reply queues after a break, no time-out if no server ever existed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """A running agent's providers take another shape under its guests, any process killed meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path

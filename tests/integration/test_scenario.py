@@ -4,8 +4,6 @@ It is the compose file's layout: an API, a super conductor, two schedulers, plac
 with a conductor and two agents each; one host fails all its builds.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """A whole deployment that requires signatures; and what stolen keys are good for there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -4,8 +4,6 @@ See ``trusted_zones``: signatures, accounts and TLS together. The zone in the mi
 one and the parent of another. The lowest has no scheduler process: its super conductor decides.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """A broker account whose password was stolen, as docs/operating/stolen-key.md says."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Iterator

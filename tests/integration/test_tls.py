@@ -4,8 +4,6 @@ The authority is the test's own; the broker wants to see a certificate of each c
 are started as an operator starts them, those of most other deployments are forked.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import ssl

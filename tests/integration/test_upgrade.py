@@ -1,7 +1,5 @@
 """A rolling upgrade on a real broker: all but one agent are of a later release."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

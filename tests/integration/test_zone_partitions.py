@@ -4,8 +4,6 @@ Each zone continues with what it can reach, waits for what is unreachable for se
 records agree soon after the links are whole again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A tree of zones on real processes: where servers land, and what it is when parts die."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sqlite3

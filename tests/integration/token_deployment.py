@@ -1,7 +1,5 @@
 """A deployment of real processes whose users have tokens, each of a project of its own."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping
