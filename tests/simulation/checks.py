@@ -1,7 +1,5 @@
 """Checks made all the time in a run, and when all is quiet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from compute_agent.virt.simulated.simulated_guest import Role

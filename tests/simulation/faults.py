@@ -1,7 +1,5 @@
 """Faults of a run and their times: all of it from a seed."""
 
-from __future__ import annotations
-
 import random
 
 from tests.simulation.bus import DELAY_SECONDS_MAX

@@ -6,8 +6,6 @@ anything to do. So the services run as they are, threads and all, and the same s
 run. Threads belong to a process that can be killed: see ``Process``.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import heapq
 import itertools

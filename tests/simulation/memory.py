@@ -4,8 +4,6 @@
 ``forget``.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from typing import Any

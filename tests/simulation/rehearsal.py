@@ -4,8 +4,6 @@ What a program does for the first time costs most: statements are compiled, clas
 fork has what its parent did; so that is done there once, and the deployment thrown away.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.simulation import memory, stage

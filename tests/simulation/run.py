@@ -1,7 +1,5 @@
 """One seeded run: what was asked, what went wrong, and what came of it."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import random

@@ -1,7 +1,5 @@
 """Many seeded runs, each in a fork of the same stage: none finds what another one left."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import json

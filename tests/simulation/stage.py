@@ -1,7 +1,5 @@
 """Beginning of every story: a deployment that runs, with servers in several states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requests of users in a run, at random times: all of it from a seed."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Set

@@ -3,8 +3,6 @@
 They are run by programs of their own: time and threads are the simulation's there.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Seeded stories in a tree of nine zones: nothing is lost, nothing lives twice."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures import sampling

@@ -7,8 +7,6 @@ are real, their schedulers, cells and placement are those of the tests of conduc
 one thread under a virtual clock, and UUIDs are the seed's, so a seed is the same story each time.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import dataclasses

@@ -3,8 +3,6 @@
 The identity and image services are Armillary's own; the network service is a stand-in.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

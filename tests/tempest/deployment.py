@@ -1,7 +1,5 @@
 """A deployment for Tempest: ``armillary up`` with simulated hosts, flavors and images."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

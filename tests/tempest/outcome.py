@@ -1,7 +1,5 @@
 """Outcome of a Tempest run: what became of each test, and the causes of failures."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 usage: read_subunit.py FILE
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

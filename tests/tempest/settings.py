@@ -1,7 +1,5 @@
 """Accounts and configuration of a Tempest run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

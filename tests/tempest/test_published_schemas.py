@@ -1,7 +1,5 @@
 """Answers of every version, held against the schemas that Tempest's clients expect of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Tempest's tests of the Compute API, unchanged: quick ones of each kind, on one deployment."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

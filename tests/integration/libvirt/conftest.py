@@ -1,7 +1,5 @@
 """The marker of tests that need libvirt, and its daemons."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.libvirt.libvirt_hosts import MARKER

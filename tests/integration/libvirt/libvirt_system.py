@@ -1,7 +1,5 @@
 """All of Armillary in front of two daemons of libvirt, with an agent as a process for each."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Each has the directories of ``qemu:///system`` for itself, in a mount namespace 
 virtlogd beside it. What the tests do there they do under the agent's umask, as its unit has it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

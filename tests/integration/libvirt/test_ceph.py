@@ -1,7 +1,5 @@
 """Guests whose disks are images of Ceph, on two hosts that share nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The guest runs in one place afterwards, with its data, where the API says that it is.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ stays behind. systemd does not run there; packages are installed, ``.venv`` stan
 ``/opt/armillary``, and a small disk of the tests' own for Debian's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Virtual machines for real, under software emulation, on two hosts that are two daemons."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Linux guests of the system daemon: what they are told, and what they tell of themselves."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -1,7 +1,5 @@
 """Guests whose disks were removed under them, and hosts whose file system is full."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Guests whose disks are logical volumes, on two hosts with a volume group each."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

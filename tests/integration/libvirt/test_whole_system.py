@@ -1,7 +1,5 @@
 """From API requests to virtual machines on two daemons, whose agents are killed in between."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Never above capacity: threads of two engines want the last slots, on three databases."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator

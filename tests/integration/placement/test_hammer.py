@@ -1,7 +1,5 @@
 """Never above capacity, nothing lost: eight processes write at once, on three databases."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

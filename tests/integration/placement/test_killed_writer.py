@@ -1,7 +1,5 @@
 """A writer that is killed in the middle leaves nothing half-written, and the others go on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The law of placement on the databases of a real deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The REST API when things break: its database goes away, others write too, it dies in a write."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

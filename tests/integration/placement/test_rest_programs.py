@@ -1,7 +1,5 @@
 """The Placement REST API without a broker: as a program of its own, and under a WSGI server."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess
