@@ -1,7 +1,5 @@
 """Fixtures of the HTTP API's tests: the application before a super conductor in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast

@@ -1,7 +1,5 @@
 """Every answer that differs between versions, asked for at each version that changes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The application: what passes in which order, and what it refuses to be."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Whatever is sent, the answer is never that we broke."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Rules for caches between clients and the API."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.http_api import MEMBER, Api

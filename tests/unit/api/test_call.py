@@ -1,7 +1,5 @@
 """The call object that a handler receives."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

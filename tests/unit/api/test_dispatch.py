@@ -1,7 +1,5 @@
 """Between Falcon and a handler: policy, then query, then body, then the handler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

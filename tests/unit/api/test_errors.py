@@ -1,7 +1,5 @@
 """Errors become answers: status from the family, the Compute API's shape, none of our insides."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Answers as gophercloud decodes them, and Terraform's provider with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

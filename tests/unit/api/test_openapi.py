@@ -1,7 +1,5 @@
 """The OpenAPI document: whole, valid, and printed by a command."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of readiness: what is missing, and how often it is asked for."""
 
-from __future__ import annotations
-
 from api.readiness import KEPT_SECONDS, Readiness
 from armillary import exception
 from tests.fixtures.cell import Clock

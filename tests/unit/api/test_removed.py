@@ -1,7 +1,5 @@
 """Paths that the Compute API had once: they are gone, which is another answer than not found."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import builders

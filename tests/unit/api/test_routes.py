@@ -1,7 +1,5 @@
 """The table of contents leads where it says."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.routes import ROUTES

@@ -1,7 +1,5 @@
 """Validation against schemas; the error names the field and the rule."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers have the fields of the version that was asked for: facts of the API's history."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

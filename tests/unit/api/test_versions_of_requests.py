@@ -1,7 +1,5 @@
 """Requests at the first and the last version that has them, and just outside: taken, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

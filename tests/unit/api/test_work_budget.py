@@ -1,7 +1,5 @@
 """Expensive requests: a user gets a share of a process, others and administrators keep theirs."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import falcon

@@ -1,7 +1,5 @@
 """A running front with the console, users of two projects, and their browsers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Serial consoles that are open when their login, their server or its place ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

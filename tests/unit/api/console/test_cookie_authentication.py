@@ -1,7 +1,5 @@
 """Attacks on the cookie: requests that a browser sends for another page, and forged cookies."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logins of the console that Keystone decides on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One-time links: what is kept of them, and how many."""
 
-from __future__ import annotations
-
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page: files of the package, and how browsers have to treat them."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import re

@@ -1,7 +1,5 @@
 """Sessions: how a browser logs in, what it then may do, and how it logs out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

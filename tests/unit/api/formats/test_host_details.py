@@ -1,7 +1,5 @@
 """Messages for users without names of hosts and places of their files."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.formats.host_details import without_host_details, without_paths

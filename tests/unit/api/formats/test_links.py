@@ -1,7 +1,5 @@
 """Links and pages."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.formats.links import Links, page

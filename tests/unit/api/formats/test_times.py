@@ -1,7 +1,5 @@
 """Times are written as the Compute API writes them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 from api.formats import times
