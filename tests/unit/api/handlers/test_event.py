@@ -1,7 +1,5 @@
 """Events over HTTP: a stream for administrators."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Health: of this process, and of the others."""
 
-from __future__ import annotations
-
 import pytest
 
 from api import readiness

@@ -1,7 +1,5 @@
 """Versions: said honestly."""
 
-from __future__ import annotations
-
 from api import openapi
 from tests.fixtures.http_api import Api
 

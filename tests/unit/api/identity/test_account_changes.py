@@ -1,7 +1,5 @@
 """Users, projects and roles made over HTTP, beside those of the token file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The audit trail of the APIs: which requests are recorded, and what of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A stream of events ends with what its client was let in by."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

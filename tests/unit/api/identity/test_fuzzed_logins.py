@@ -1,7 +1,5 @@
 """Odd requests at the identity API: each is answered, none with a server error or a token."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

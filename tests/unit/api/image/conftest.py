@@ -1,7 +1,5 @@
 """The image service on real records and files, whose callers are believed: ``USER:PROJECT``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data of images: upload, download, what is refused, and what is left on the disk."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.client

@@ -1,7 +1,5 @@
 """Odd requests at the image service: each is answered, none with a server error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Images: who sees and changes which, filters, patches, tags, members."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Data of images for hosts: by ticket only, on a connection that may break."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

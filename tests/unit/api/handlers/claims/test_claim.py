@@ -1,7 +1,5 @@
 """Claims over HTTP: who may claim what, and who reads the names of pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The fleet over HTTP: columns, pages, and nothing where nothing changed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

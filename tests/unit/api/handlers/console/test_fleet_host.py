@@ -1,7 +1,5 @@
 """One host over HTTP."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The current activity over HTTP."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from objects.hosts.activity import Activity, CellActivity, HostCounts, WorkCount, WorkerFigures

@@ -1,7 +1,5 @@
 """Extra specs: set, changed, deleted, one by one or several."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Flavors: made, listed, shown, deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Aggregates: made, changed, filled, emptied, deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

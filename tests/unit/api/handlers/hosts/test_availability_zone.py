@@ -1,7 +1,5 @@
 """Availability zones: names for all, hosts for administrators."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability

@@ -1,7 +1,5 @@
 """Hosts in the paths of early versions, and what later ones have instead."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypervisors: what hosts have, use and run."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

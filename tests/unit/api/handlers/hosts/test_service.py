@@ -1,7 +1,5 @@
 """Services: which are alive, and taking hosts out of use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Images: records that are made, listed, shown, deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Metadata of images, until version 2.38."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

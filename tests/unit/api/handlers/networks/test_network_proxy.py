@@ -1,7 +1,5 @@
 """Network proxies of early versions over HTTP: there is no network service."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Limits: quotas and usage in one flat answer."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor

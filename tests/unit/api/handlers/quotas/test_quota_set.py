@@ -1,7 +1,5 @@
 """Quotas: a project sees its own, administrators set them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

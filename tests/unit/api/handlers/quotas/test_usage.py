@@ -1,7 +1,5 @@
 """Usage of projects, from the records of their servers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """Allocations: for audits, in pages."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor

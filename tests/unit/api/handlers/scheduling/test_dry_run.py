@@ -1,7 +1,5 @@
 """Dry runs: where servers would go, and why."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

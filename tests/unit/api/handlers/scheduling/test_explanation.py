@@ -1,7 +1,5 @@
 """Explanations: why a server is where it is."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Zones: the tree below a deployment."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

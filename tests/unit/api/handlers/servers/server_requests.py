@@ -1,7 +1,5 @@
 """Flavors, images and hosts of a cloud for requests for servers, and such requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Diagnostics, remote consoles and external events of servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Instance actions: what was done to a server."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Key pairs: given or made, listed, shown, deleted, each by its user."""
 
-from __future__ import annotations
-
 from typing import Any
 from unittest.mock import patch
 

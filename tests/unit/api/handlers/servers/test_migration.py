@@ -1,7 +1,5 @@
 """Migrations: listed, shown, ended."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

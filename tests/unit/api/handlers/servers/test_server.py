@@ -1,7 +1,5 @@
 """Servers: asked for, listed, shown, deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

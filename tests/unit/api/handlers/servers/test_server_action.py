@@ -1,7 +1,5 @@
 """Actions on servers: what arrives at the conductor, what is refused, what is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

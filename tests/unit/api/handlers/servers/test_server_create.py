@@ -1,7 +1,5 @@
 """Requests for servers: what is accepted and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Server groups: made, listed, shown, deleted by their project."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

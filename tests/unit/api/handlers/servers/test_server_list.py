@@ -1,7 +1,5 @@
 """Lists of servers: what query parameters ask of the super conductor, by microversion."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 

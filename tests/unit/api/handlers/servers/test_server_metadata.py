@@ -1,7 +1,5 @@
 """Metadata, tags and settings of servers: shown and changed."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

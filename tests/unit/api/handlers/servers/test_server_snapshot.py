@@ -1,7 +1,5 @@
 """Images and backups of servers, as requests ask for them and answers tell of them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers of cells that do not answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fields of requests about servers: each version takes what it has, and refuses the rest."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Volumes of a server: the one that it boots from is shown, and stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
