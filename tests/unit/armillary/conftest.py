@@ -1,7 +1,5 @@
 """Fixtures of the shared ground's tests: programs in processes of their own, logging undone."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

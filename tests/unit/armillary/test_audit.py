@@ -1,7 +1,5 @@
 """The audit log as a file: who can read it, how it is rotated, and what may be in a line."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

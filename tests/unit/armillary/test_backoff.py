@@ -1,7 +1,5 @@
 """Tests of backoffs: how long retries wait."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.backoff import Backoff, KeyedBackoff

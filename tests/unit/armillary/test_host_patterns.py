@@ -1,7 +1,5 @@
 """Whether two patterns of host names fit a common name."""
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 

@@ -1,7 +1,5 @@
 """Data of HTTP responses that come slowly, in parts, or not as they were asked for."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

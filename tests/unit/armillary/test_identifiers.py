@@ -1,7 +1,5 @@
 """Identifiers, and what is derived from them."""
 
-from __future__ import annotations
-
 import uuid
 
 from armillary import identifiers

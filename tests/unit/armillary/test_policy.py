@@ -1,7 +1,5 @@
 """Rules decide by name, and the operator's file goes before the defaults."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

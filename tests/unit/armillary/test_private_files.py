@@ -1,7 +1,5 @@
 """Private files: no umask and no earlier release leaves them open to other accounts."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

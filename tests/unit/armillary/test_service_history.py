@@ -1,7 +1,5 @@
 """The declared history: it is of what is served, and every number has its meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.service_history import HISTORY

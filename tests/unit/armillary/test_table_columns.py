@@ -1,7 +1,5 @@
 """Values in tables."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

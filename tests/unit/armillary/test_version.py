@@ -1,7 +1,5 @@
 """Armillary knows its version."""
 
-from __future__ import annotations
-
 from importlib import metadata
 
 import pytest

@@ -1,7 +1,5 @@
 """Who asks: believed, or proven by a token."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bodies: small enough, of the right type, JSON objects of clean text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

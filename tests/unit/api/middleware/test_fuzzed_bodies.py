@@ -1,7 +1,5 @@
 """Odd bodies at the HTTP APIs: every one is answered, and none with a server error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

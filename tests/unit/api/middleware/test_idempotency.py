@@ -1,7 +1,5 @@
 """A POST with an Idempotency-Key is carried out once, and its repeats are answered the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Versions 2.1 to 2.96 are served, and nothing else is pretended."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.http_api import Api, message

@@ -1,7 +1,5 @@
 """Every request has an id, in answer and log, and keeps its caller's."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Who may do what: every action, by role, for the own project and another one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast

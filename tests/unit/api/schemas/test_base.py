@@ -1,7 +1,5 @@
 """The kinds of fields are JSON schemas that say what they mean."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 

@@ -1,7 +1,5 @@
 """The backend is chosen before anything else; pools are bounded and work on both."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future

@@ -1,7 +1,5 @@
 """Concurrent callers share work; none waits for others; each gets its own outcome."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

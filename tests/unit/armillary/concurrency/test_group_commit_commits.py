@@ -1,7 +1,5 @@
 """Combining commits under one leader: who leads, who follows, and who gets what."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Periodic tasks come when they should, one at a time, whatever happens in them."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """[api] is safe as it comes."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_config import cfg
 

@@ -1,7 +1,5 @@
 """[DEFAULT] has sensible values."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """The compute agent's options: defaults that operators know, bounds, help."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the conductors' options."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_config import cfg
 

@@ -1,7 +1,5 @@
 """Each database has its section, and the embedded set-up its files."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_config import cfg
 

@@ -1,7 +1,5 @@
 """Configuration is read once, checked at once, and a mistake is one line."""
 
-from __future__ import annotations
-
 import logging
 import re
 import socket

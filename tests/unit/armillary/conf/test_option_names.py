@@ -1,7 +1,5 @@
 """Every option that the documents of Nova and Placement name is there, or its successor is."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 
 import pytest

@@ -1,7 +1,5 @@
 """oslo-config-generator finds the options of each program."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.conf import opts, roles

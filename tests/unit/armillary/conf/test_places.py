@@ -1,7 +1,5 @@
 """The files are those the command line names, else those of the usual places."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the options of quotas."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.conf import quota

@@ -1,7 +1,5 @@
 """All options are registered once, and documented."""
 
-from __future__ import annotations
-
 import importlib
 from collections import Counter
 from typing import cast

@@ -1,7 +1,5 @@
 """The table of who reads what names options that exist, and each of them."""
 
-from __future__ import annotations
-
 from armillary import conf
 from armillary.conf import roles
 

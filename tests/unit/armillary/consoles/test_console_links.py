@@ -1,7 +1,5 @@
 """Links to consoles, as text that users carry from the API to the proxy."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

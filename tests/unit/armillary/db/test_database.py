@@ -1,7 +1,5 @@
 """A database keeps what was committed, loses nothing to conflicts, reports an outage."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

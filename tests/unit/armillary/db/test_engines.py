@@ -1,7 +1,5 @@
 """Engines keep their promises on each database, and refuse what they do not know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Errors that pass by themselves are told from those that do not, in all their disguises."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import psycopg2

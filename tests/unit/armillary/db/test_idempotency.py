@@ -1,7 +1,5 @@
 """Idempotency records: one process handles a request, all others know its answer, for a day."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """db sync: from nothing to the newest version, in any number of processes, on three databases."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """SQLite with several threads and processes: none sees it locked."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

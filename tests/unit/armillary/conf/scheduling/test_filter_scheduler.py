@@ -1,7 +1,5 @@
 """[filter_scheduler] has the defaults that operators know."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fleets import scheduling_conf

@@ -1,7 +1,5 @@
 """[metrics]: the port of each kind of service, and the weighing of host metrics."""
 
-from __future__ import annotations
-
 from armillary.conf.scheduling import metrics
 from armillary.metrics import service_metrics
 from tests.fixtures.configuration import parsed_conf

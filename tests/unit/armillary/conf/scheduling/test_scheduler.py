@@ -1,7 +1,5 @@
 """[scheduler] has sensible values."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fleets import scheduling_conf
