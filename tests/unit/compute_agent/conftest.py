@@ -1,7 +1,5 @@
 """Fixtures of the compute agent's tests: an agent in one thread, and its conductor."""
 
-from __future__ import annotations
-
 from tests.fixtures.agent import agent
 
 __all__ = ["agent"]

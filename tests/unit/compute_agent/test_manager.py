@@ -1,7 +1,5 @@
 """The agent as a whole: over a broker in memory, with threads and simulated hosts."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable, Iterator

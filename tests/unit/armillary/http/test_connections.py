@@ -1,7 +1,5 @@
 """Slow clients use up neither threads nor memory: requests of others are served meanwhile."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import http.client

@@ -1,7 +1,5 @@
 """Address of a client behind a reverse proxy, which appends to what the client sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.http.forwarded import client_address

@@ -1,7 +1,5 @@
 """Schemas with ranges of versions, and responses cut to one version."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

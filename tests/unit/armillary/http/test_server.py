@@ -1,7 +1,5 @@
 """The HTTP server: many at a time, a stop that waits, and no way to keep it busy for nothing."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

@@ -1,7 +1,5 @@
 """HTTPS on our HTTP server, with real handshakes: accepted certificates, errors for others."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

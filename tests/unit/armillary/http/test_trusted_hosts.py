@@ -1,7 +1,5 @@
 """Requests that name a foreign host are refused where a browser could send them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

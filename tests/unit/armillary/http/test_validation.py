@@ -1,7 +1,5 @@
 """Validation of request bodies that both APIs share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jsonschema

@@ -1,7 +1,5 @@
 """The token file: accepted tokens, until when, and what a changed file changes."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from datetime import UTC, datetime

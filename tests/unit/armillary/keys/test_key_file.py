@@ -1,7 +1,5 @@
 """Files of keys: made once, read again when they change."""
 
-from __future__ import annotations
-
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Signed texts: only what was sealed with the same key, for the same purpose, is opened."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.keys import signed_text

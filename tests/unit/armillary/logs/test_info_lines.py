@@ -1,7 +1,5 @@
 """INFO lines read as oslo.log itself would write them."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

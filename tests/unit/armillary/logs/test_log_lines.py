@@ -1,7 +1,5 @@
 """Nothing that a peer sends forges a log line, or fills the log."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """No password gets through."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.logs.masking import mask_passwords

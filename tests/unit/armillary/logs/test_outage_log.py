@@ -1,7 +1,5 @@
 """An outage is said once, then once a minute, then its end."""
 
-from __future__ import annotations
-
 import logging
 import threading
 

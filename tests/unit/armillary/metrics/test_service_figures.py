@@ -1,7 +1,5 @@
 """Figures that services report: sums of metrics, and what is let in of others' reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import service_history

@@ -1,7 +1,5 @@
 """Every metric is declared once, works, and stands in the manual."""
 
-from __future__ import annotations
-
 import gc
 import queue
 import re

@@ -1,7 +1,5 @@
 """Traces: which spans there are, what they belong to, and what it takes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

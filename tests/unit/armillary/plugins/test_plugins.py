@@ -1,7 +1,5 @@
 """Third parties need only ``armillary.plugins``: its names, its helpers, the page about it."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

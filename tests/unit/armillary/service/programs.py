@@ -1,7 +1,5 @@
 """Fixtures of tests of launched services: the sample service on both backends, and a systemd."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

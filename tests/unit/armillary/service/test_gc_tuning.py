@@ -1,7 +1,5 @@
 """Objects that a service has when it begins to serve are left out of collections."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

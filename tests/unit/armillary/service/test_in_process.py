@@ -1,7 +1,5 @@
 """Several managers in one process: in order, in reverse, with one set of signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

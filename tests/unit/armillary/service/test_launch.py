@@ -1,7 +1,5 @@
 """Worker processes: started, drained, reloaded, replaced, and watched, on both backends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

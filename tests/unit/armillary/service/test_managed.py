@@ -1,7 +1,5 @@
 """A manager is started in order, drained in order, and stopped whatever fails."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 

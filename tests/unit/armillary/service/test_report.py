@@ -1,7 +1,5 @@
 """A report says everything but secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.service import report

@@ -1,7 +1,5 @@
 """The parent knows where it is, and how often its workers must show themselves."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Without systemd nothing is said; its variables are taken, not left to workloads."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

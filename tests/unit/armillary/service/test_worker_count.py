@@ -1,7 +1,5 @@
 """Number of worker processes: the service's own option, the common one, or the CPUs."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Worker states: written by a worker, read by its parent, whatever becomes of the worker."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """A user's WebSocket, the proxy, and the agent's port, with TLS between the two."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import ipaddress

@@ -1,7 +1,5 @@
 """One-time tokens."""
 
-from __future__ import annotations
-
 from compute_agent.consoles import console_tokens
 from compute_agent.consoles.console_tokens import ConsoleTokens
 from tests.fixtures.clock import Clock

@@ -1,7 +1,5 @@
 """Allocation ratios of an agent's hosts: whose word counts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Parts of a host as providers: NUMA cells, cards with their functions, where they hang."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The last checks before a build: limits of the host, policy of the group."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 

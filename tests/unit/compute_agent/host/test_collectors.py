@@ -1,7 +1,5 @@
 """Every attribute that an agent reports has a collector, of the declared kind."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

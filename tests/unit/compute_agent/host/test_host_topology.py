@@ -1,7 +1,5 @@
 """Free cells and devices of a host: properties that hold whatever comes and goes."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Image properties that are reported, and those that are not."""
 
-from __future__ import annotations
-
 from compute_agent.host.instance_summaries import (
     PAIR_CHARS_MAX,
     PAIRS_PER_HOST_MAX,

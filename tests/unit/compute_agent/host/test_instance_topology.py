@@ -1,7 +1,5 @@
 """Places: what they say about CPUs, and that they survive being written down."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Node UUIDs: the same after every start, different for every host, never another host's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

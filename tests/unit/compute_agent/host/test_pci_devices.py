@@ -1,7 +1,5 @@
 """PCI devices: which are free, and how they are counted."""
 
-from __future__ import annotations
-
 import pytest
 
 from compute_agent.host.pci_devices import PciDevice, free_devices, pools

@@ -1,7 +1,5 @@
 """Claims of NUMA cells, dedicated CPUs and PCI devices: fitted, written down, given back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Provider configuration files: what they add to whom, and which mistakes keep the agent down."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

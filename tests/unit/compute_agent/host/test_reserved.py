@@ -1,7 +1,5 @@
 """Reserved parts of a host's NUMA cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

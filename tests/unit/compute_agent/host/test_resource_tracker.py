@@ -1,7 +1,5 @@
 """A host's record: inventories, reserve, the precedence of allocation ratios, traits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
