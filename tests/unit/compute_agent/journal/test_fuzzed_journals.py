@@ -1,7 +1,5 @@
 """Journals with changed bytes, as a broken disk or another account leaves them."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The journal: what is written down, what is refused, what survives."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """A journal of an older release is brought up, and loses nothing."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs: which earlier ones have certainly ended."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Live migrations wait for their turn on a host, and can be aborted while they do."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator

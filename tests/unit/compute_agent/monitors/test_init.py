@@ -1,7 +1,5 @@
 """Monitors: which are loaded, what they report, and what becomes of one that fails."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime

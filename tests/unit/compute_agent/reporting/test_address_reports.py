@@ -1,7 +1,5 @@
 """Addresses of guests: told when they change, until the conductor has them."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

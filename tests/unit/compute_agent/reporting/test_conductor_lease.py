@@ -1,7 +1,5 @@
 """When an agent doubts what it was told: after silences that may have had it given up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports: delivered in order until they are answered, whatever the conductor does meanwhile."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Reconciliation for real: journal, drivers and a conductor that answers, or does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

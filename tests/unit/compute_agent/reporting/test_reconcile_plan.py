@@ -1,7 +1,5 @@
 """Every combination of journal, guest and conductor, and what is to be done about it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Heartbeats and host records: what is sent when, in how many messages, and again after what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 

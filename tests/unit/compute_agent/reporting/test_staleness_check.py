@@ -1,7 +1,5 @@
 """Staleness check: commands given up while an agent was down are not executed."""
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.context import admin_context
 from compute_agent.journal.command_log import CommandLog

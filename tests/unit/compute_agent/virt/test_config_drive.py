@@ -1,7 +1,5 @@
 """Contents of config drives, in both layouts."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Images on a host, of a Glance or our own service: kept while guests need them, in a bound."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

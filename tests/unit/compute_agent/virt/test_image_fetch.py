@@ -1,7 +1,5 @@
 """Fetches that several builds wait for, whose servers are deleted meanwhile, or that fail."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """No identifier, and no symbolic link, leads out of the directory of a host's instances."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the data of snapshots goes: into the service's directory, or over HTTP to the service."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Transfers of images that break off, that a service puts off, and that hardly move."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
