@@ -1,7 +1,5 @@
 """The marker of tests that need libvirt's library; its test driver needs no daemon."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.libvirt.libvirt_hosts import MARKER

@@ -1,7 +1,5 @@
 """A host with libvirt's test driver, and what its guests have there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Capabilities of a host in libvirt's words."""
 
-from __future__ import annotations
-
 import json
 
 import os_traits

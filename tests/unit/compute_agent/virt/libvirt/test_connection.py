@@ -1,7 +1,5 @@
 """The library, and a connection that can be lost."""
 
-from __future__ import annotations
-
 import logging
 import time
 import types

@@ -1,7 +1,5 @@
 """Operations that are begun again after libvirt's daemon was lost in their middle."""
 
-from __future__ import annotations
-
 import types
 from typing import Any, cast
 

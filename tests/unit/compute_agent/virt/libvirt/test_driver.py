@@ -1,7 +1,5 @@
 """The whole driver, on libvirt's test driver, which pretends to run guests in this process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

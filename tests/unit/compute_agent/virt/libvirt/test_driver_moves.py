@@ -1,7 +1,5 @@
 """Resizes, moves, evacuations and shelving by the driver, on libvirt's test driver."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

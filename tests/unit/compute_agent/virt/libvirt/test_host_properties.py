@@ -1,7 +1,5 @@
 """Properties of a host: PCI devices as libvirt describes them."""
 
-from __future__ import annotations
-
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt.host_properties import parse_device
 

@@ -1,7 +1,5 @@
 """Images that a host of virtual machines fetches: in advance, and as long as they are needed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

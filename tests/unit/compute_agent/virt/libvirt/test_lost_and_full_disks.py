@@ -1,7 +1,5 @@
 """Disks that were removed under their guests, and file systems without room for a copy."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Whose files are, on the way from one host to another that shares them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

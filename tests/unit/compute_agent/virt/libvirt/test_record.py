@@ -1,7 +1,5 @@
 """Record in a guest's definition: it comes back from libvirt as it was written."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pytest

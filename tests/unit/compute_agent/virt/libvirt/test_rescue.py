@@ -1,7 +1,5 @@
 """Guests that are rescued: they boot from an image's disk, have their own behind it, and return."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which CPUs are shared and which dedicated, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``[pci] device_spec``: what it picks, and how a mistake is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """A machine's sizes, version, and CPU features as standard traits."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

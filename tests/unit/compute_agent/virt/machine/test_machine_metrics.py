@@ -1,7 +1,5 @@
 """Metrics of this machine, read from the files of its kernel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The PCI devices of a machine, from files as the kernel writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

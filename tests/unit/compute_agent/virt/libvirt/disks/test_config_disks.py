@@ -1,7 +1,5 @@
 """Config drives as disks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Another user's hypervisor reaches the disks, whatever the umask; no other account reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

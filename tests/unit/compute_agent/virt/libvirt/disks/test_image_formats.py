@@ -1,7 +1,5 @@
 """An image's data is what its format says."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which file an image is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

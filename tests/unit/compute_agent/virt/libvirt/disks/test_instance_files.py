@@ -1,7 +1,5 @@
 """The files of a guest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

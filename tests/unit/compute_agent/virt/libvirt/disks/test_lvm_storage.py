@@ -3,8 +3,6 @@
 ``make libvirt`` has guests on real volumes.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parsing of qemu-img's answers, given by a program in its place."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

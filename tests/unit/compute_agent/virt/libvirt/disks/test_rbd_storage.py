@@ -3,8 +3,6 @@
 ``make libvirt`` has guests on a real cluster.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The choice of a storage, and what each one needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The XML of a guest: what stands in it, for whom."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """CPUs of guests: what libvirt says about each model, and which guest gets which."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Optional devices of guests: sound cards and packed virtqueues, asked for and offered."""
 
-from __future__ import annotations
-
 import os_traits
 import pytest
 

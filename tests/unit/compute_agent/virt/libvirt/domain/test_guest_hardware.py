@@ -1,7 +1,5 @@
 """Hardware of guests from flavors and images, and what is refused by its name."""
 
-from __future__ import annotations
-
 from xml.etree.ElementTree import Element
 
 import pytest

@@ -1,7 +1,5 @@
 """Networks of guests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A running guest's definition, as its destination is to have it."""
 
-from __future__ import annotations
-
 import dataclasses
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element

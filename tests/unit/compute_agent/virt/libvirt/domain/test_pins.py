@@ -1,7 +1,5 @@
 """Places as pins, and pins in a domain."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 

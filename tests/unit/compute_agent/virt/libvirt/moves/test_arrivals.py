@@ -1,7 +1,5 @@
 """Remains of an interrupted live migration, on libvirt's test driver."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator

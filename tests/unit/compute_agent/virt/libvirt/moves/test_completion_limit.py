@@ -1,7 +1,5 @@
 """Time limit of live migrations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Live migrations that are forced to complete, as libvirt reports and accepts it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Other hosts are reached as we say, not as they do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
