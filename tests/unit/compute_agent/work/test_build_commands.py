@@ -1,7 +1,5 @@
 """Commands: twice, late, for the wrong host; and an agent killed at every moment of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands of operations: journaled, executed once however often they come, answered."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """When guests are held, and when they continue: after silences that may have had them given up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

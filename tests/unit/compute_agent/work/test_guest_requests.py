@@ -1,7 +1,5 @@
 """Requests to guests: one is carried out once, and again only if it failed."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

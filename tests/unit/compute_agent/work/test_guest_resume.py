@@ -1,7 +1,5 @@
 """Guests that ran when their host ended run again."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Images that a host is asked to fetch: one request after the other, asked about until it ends."""
 
-from __future__ import annotations
-
 import threading
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Building and destroying: how failures end, what is undone, what is taken up again."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sqlite3

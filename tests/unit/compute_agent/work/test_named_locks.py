@@ -1,7 +1,5 @@
 """Locks by name: exclusive for a name, independent between names, gone when unused."""
 
-from __future__ import annotations
-
 import threading
 
 from compute_agent.work.named_locks import NamedLocks

@@ -1,7 +1,5 @@
 """A loop that is woken, waits for its time, and survives its failures."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The order of work: one thing at a time for an instance, a bound for each host."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ What is written is checked on files that stand for the kernel's; what the kernel
 real, where this machine lets us make cgroups.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import uuid

@@ -1,7 +1,5 @@
 """Config drives of processes: the files in which a workload is told about its server."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

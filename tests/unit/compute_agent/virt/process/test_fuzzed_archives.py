@@ -1,7 +1,5 @@
 """Odd archives of workloads: each is read, or refused with a sentence, within its bounds."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import tarfile

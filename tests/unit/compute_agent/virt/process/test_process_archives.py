@@ -1,7 +1,5 @@
 """Archives of workloads: files come back, and no archive takes more than it may."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The process driver for real: what runs, within which limits, and what is left of it."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import json
 import os

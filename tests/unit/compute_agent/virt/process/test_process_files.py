@@ -1,7 +1,5 @@
 """The files of a workload travel: what arrives is what left, bounded, and below the directory."""
 
-from __future__ import annotations
-
 import base64
 import os
 from pathlib import Path

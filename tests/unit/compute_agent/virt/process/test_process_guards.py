@@ -1,7 +1,5 @@
 """Supervisors are found without the directories of their workloads, and nothing runs twice."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One workload's directory: states that only a crash makes, and the time that starting may take."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

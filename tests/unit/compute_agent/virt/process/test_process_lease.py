@@ -1,7 +1,5 @@
 """Workloads are held by their supervisors while their agent is stalled."""
 
-from __future__ import annotations
-
 import psutil
 import pytest
 

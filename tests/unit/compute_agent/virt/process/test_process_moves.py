@@ -1,7 +1,5 @@
 """Workloads that move while they are off, between two agents of this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

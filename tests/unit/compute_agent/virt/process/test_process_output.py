@@ -1,7 +1,5 @@
 """The end of what a workload printed: in order, whole lines, bounded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Workloads that are ended and started again, given other limits, and read: each step for real."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import hashlib
 import os

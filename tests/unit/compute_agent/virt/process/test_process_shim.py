@@ -1,7 +1,5 @@
 """The shim: small, on its own, keeps a bounded console, ends everything with the main process."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Time that is pretended to pass, and failures that are asked for: the same again each time."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """The simulated driver: how long builds take, which fail, what stays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Simulated guests that move, between hosts of one agent and of two: never running twice."""
 
-from __future__ import annotations
-
 import concurrent.futures
 from collections.abc import Callable
 from typing import Any

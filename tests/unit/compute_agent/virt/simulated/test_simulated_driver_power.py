@@ -1,7 +1,5 @@
 """Simulated guests that stay where they are: off, on, another size, another agent."""
 
-from __future__ import annotations
-
 import concurrent.futures
 from collections.abc import Callable
 

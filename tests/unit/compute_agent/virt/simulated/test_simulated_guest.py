@@ -1,7 +1,5 @@
 """Records of simulated guests, which have a bound."""
 
-from __future__ import annotations
-
 from compute_agent.virt.simulated.simulated_guest import EVENTS_MAX, SimulatedGuest, console_lines
 from tests.builders import A_TIME
 

@@ -1,7 +1,5 @@
 """The declaration of simulated hosts: what it expands to, and how a mistake is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

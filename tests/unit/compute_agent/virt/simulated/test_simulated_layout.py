@@ -1,7 +1,5 @@
 """The inside of simulated hosts: cells evenly split, devices dealt out, metrics declared."""
 
-from __future__ import annotations
-
 import os_traits
 import pytest
 from hypothesis import given

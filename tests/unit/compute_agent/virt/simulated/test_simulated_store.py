@@ -1,7 +1,5 @@
 """Simulated guests that outlive the agent."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from pathlib import Path
