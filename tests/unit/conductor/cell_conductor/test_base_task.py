@@ -1,7 +1,5 @@
 """Tasks: works under leases, whatever breaks."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

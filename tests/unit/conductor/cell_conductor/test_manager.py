@@ -1,7 +1,5 @@
 """The cell conductor as a service: its endpoints on real buses, asked by real clients."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Tests of recovery in a cell: work that no conductor has is resumed."""
 
-from __future__ import annotations
-
 import prometheus_client
 
 from conductor.common.cell_db import models

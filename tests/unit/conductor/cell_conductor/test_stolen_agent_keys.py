@@ -1,7 +1,5 @@
 """A cell's conductor that requires signatures, attacked with the key of one of its agents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Attempts: what each of them leaves in the records that users and administrators see."""
 
-from __future__ import annotations
-
 from conductor.common.cell_db import actions, faults
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction

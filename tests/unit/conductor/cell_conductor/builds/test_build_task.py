@@ -1,7 +1,5 @@
 """Builds: stored before they are answered, cast, and tried on alternates until one runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Deletes: at any moment of an instance's life, with its agent or without."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A cell at work on each of the three engines, several conductors at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

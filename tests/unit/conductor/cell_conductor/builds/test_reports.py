@@ -1,7 +1,5 @@
 """Reports of agents: what is accepted, what is stale, in every race that two of them can run."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

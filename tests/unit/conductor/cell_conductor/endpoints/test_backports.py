@@ -1,7 +1,5 @@
 """Objects rewritten for older peers: in the versions that these know, or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

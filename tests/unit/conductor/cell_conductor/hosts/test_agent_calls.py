@@ -1,7 +1,5 @@
 """Calls of agents that users wait for: one that does not answer keeps no others from theirs."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Runs of agents: of all processes with one name, one at a time is admitted."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Versions of agents: kept for a while, and read again where they were older."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor.cell_conductor.hosts.agent_versions import CACHE_SECONDS, AgentVersions

@@ -1,7 +1,5 @@
 """Heartbeats kept outside of the database: fewer writes, and the same decisions."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Callable, Collection

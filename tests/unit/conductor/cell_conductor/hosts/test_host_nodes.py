@@ -1,7 +1,5 @@
 """Compute nodes: stored when they changed, refused when they are another agent's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

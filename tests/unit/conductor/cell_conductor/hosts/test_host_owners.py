@@ -1,7 +1,5 @@
 """Where agents sign, a host is its agent's until an operator says otherwise."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Services: heartbeats, state, the agent of each host, and changes by operators."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

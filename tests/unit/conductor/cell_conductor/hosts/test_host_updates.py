@@ -1,7 +1,5 @@
 """Host states: pushed in order, complete for each caller, cheap while nothing changes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of which hosts count as used: by instances, builds that go on there, and moves."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

@@ -1,7 +1,5 @@
 """Images that a host is asked to fetch reach its agent."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """A conductor tells schedulers of instances, in few messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

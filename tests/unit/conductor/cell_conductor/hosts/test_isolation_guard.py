@@ -1,7 +1,5 @@
 """A conductor that hears nothing must not take others for dead."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Providers: what placement should know, and the trying until it does."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Fixtures of the tests of operations: one cell, brought into the state that a test needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Which operation begins in which state: as the Compute API of OpenStack documents it."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

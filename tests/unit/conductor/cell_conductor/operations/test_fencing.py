@@ -1,7 +1,5 @@
 """Before an evacuation: the host is down for certain, and powered off where that is possible."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Every operation: its end, and the allocations at each of its stages, also after kills."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor.cell_conductor.operations.flows import FLOWS

@@ -1,7 +1,5 @@
 """Tickets for images: for the host that needs the image now, and for no other."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Interruptions: deletes, hosts that go down and come back, aborts, what has to succeed."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

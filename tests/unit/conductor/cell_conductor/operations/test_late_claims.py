@@ -1,7 +1,5 @@
 """Two super conductors may have asked for hosts: what the cell works with is what is held."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.context import admin_context

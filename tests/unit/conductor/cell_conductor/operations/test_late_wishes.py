@@ -1,7 +1,5 @@
 """A wish that comes again when it was fulfilled is late: nothing is done once more."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Live migration: the status that it shows while the source's agent lets it wait."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

@@ -1,7 +1,5 @@
 """Locks: who locked an instance, and for whom; changes of what hosts do not see."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages of a cell to the super conductor: questions about moves that wait for it."""
 
-from __future__ import annotations
-
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations import other_cells
 from conductor.super_conductor.interface import SuperConductorAPI

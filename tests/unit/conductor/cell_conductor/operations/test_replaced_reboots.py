@@ -1,7 +1,5 @@
 """A hard reboot takes the place of a reboot that the guest may never react to."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

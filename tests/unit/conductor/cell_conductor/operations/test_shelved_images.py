@@ -1,7 +1,5 @@
 """A shelved server's disk is an image while no host has it."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor.cell_conductor.operations import shelved_images

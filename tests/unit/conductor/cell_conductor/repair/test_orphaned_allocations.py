@@ -1,7 +1,5 @@
 """Self-healing: what a consumer is, what becomes of its allocation, and how much a look is."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Tests of the purge of instances that were deleted long ago."""
 
-from __future__ import annotations
-
 from conductor.common.cell_db import models
 from objects.instances.migration import MigrationStatus, MigrationType
 from tests import builders

@@ -1,7 +1,5 @@
 """Heartbeats in a real memcached."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
