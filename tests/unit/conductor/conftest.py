@@ -1,7 +1,5 @@
 """Fixtures of the conductor's tests: a placement of a test's own."""
 
-from __future__ import annotations
-
 from tests.fixtures.placement import placement_template, placement_url
 
 __all__ = ["placement_template", "placement_url"]

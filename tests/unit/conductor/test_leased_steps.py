@@ -5,8 +5,6 @@ Which steps of conductors' work are interrupted is a sample, another one with ea
 long` takes all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterator

@@ -1,7 +1,5 @@
 """Trees of providers that take another shape in use: allocations move along."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of turning a clock's seconds into moments."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from conductor.common.clock import moment

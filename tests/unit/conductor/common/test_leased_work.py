@@ -1,7 +1,5 @@
 """Tests of the engine of leased work: what recovery finds, what a pool has no room for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of leases: one holder at a time, on every engine, and a keeper while work waits."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Names are searched for in the same way on every database."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Records of services without hosts: heartbeats, the oldest version, versions too old."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Versions: a conductor's own report, and those of schedulers and placement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

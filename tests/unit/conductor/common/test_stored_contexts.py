@@ -1,7 +1,5 @@
 """Tests of keeping the context of a request with its work."""
 
-from __future__ import annotations
-
 import json
 
 from conductor.common import stored_contexts

@@ -1,7 +1,5 @@
 """Stories of a server that changes cells, and where it has to be after each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A cell's database on each of the three engines, made once and emptied for each test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 

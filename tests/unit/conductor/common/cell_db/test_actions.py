@@ -1,7 +1,5 @@
 """Actions in the database: what was asked, each step of it once."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

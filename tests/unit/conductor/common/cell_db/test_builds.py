@@ -1,7 +1,5 @@
 """Builds in the database: as they were handed over, and whose they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

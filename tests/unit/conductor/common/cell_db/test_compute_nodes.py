@@ -1,7 +1,5 @@
 """Compute nodes in the database: by identity, by change, by what placement confirmed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from armillary.db import Database

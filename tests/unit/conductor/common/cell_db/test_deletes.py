@@ -1,7 +1,5 @@
 """Deletes in the database: found by instance, removed when they have ended."""
 
-from __future__ import annotations
-
 from armillary.db import Database
 from conductor.common.cell_db import deletes, models
 from tests.builders import A_TIME

@@ -1,7 +1,5 @@
 """Faults in the database: one an attempt, cut to fit, the last one found quickly."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from armillary.db import Database

@@ -1,7 +1,5 @@
 """Tests of the states of operations: what rows of this and other releases hold."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The history of a host: changes of its service, and steps of operations on its servers."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """The sequence: numbers that become visible in order, also to concurrent writers."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Sort keys and filters of lists: SQL on every engine agrees with the order in Python."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

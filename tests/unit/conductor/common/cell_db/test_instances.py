@@ -1,7 +1,5 @@
 """Instances in the database: inserted once, found while they live, listed page by page."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kills, lost messages and deletes while a server moves to another cell."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Lists of migrations: filters, and pages that leave out nothing, also of the same moment."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

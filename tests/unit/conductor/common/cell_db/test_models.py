@@ -1,7 +1,5 @@
 """The tables: what the schema's versions make is what the models say, on every engine."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of moves from one cell to another: who has the server, and who holds what, at each step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

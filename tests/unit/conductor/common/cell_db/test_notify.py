@@ -1,7 +1,5 @@
 """A cell's notifications about its instances: once, when the change is stored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

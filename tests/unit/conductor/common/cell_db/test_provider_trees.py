@@ -1,7 +1,5 @@
 """Hosts with parts: from the agent's report to placement's tree, and back again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Services in the database: signs of life in one statement, and from whom they may come."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Shadow tables: deleted instances go there whole, and are removed from there permanently."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

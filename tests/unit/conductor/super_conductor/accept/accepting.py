@@ -1,7 +1,5 @@
 """Requests for servers to accept, and what they left in the database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of accepting a request: what is checked, counted and stored, in one transaction."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

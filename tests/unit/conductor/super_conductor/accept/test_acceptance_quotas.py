@@ -1,7 +1,5 @@
 """Server groups and quotas of accepted requests."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

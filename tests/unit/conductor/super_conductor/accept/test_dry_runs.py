@@ -1,7 +1,5 @@
 """Tests of dry runs: asked as for a build, and nothing is left of them."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests that arrive at the same moment are stored in one transaction."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of whose a new thing is."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Quotas whose usage is counted from placement."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of the arithmetic of quotas."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

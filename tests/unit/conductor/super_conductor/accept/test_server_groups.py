@@ -1,7 +1,5 @@
 """Tests of server groups: what makes one valid, whose it is, how many there may be."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of reading a zone as users write it; the rest is tested with the acceptance."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Reservations that wait together go to their cells together, each with its own outcome."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

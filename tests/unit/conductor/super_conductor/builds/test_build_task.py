@@ -1,7 +1,5 @@
 """Tests of bringing an accepted request to its cells, whatever breaks on the way."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Tests of cell0: storing, showing, deleting."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Instances that wait for a cell share a message; each caller learns how it went."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

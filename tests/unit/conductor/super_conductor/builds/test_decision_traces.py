@@ -1,7 +1,5 @@
 """Tests of taking a trace apart, bounding it, and leaving hosts out of it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Mapping of the instances that a cell took, for many reservations in one transaction."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor.common.leases import Lease

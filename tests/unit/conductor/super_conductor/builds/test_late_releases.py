@@ -1,7 +1,5 @@
 """A release that is delivered once more, late: what was claimed after it stands, on each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

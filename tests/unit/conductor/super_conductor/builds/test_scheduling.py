@@ -1,7 +1,5 @@
 """Builds that wait for a scheduler share a message; each gets its own answer."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

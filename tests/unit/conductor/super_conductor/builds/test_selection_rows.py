@@ -1,7 +1,5 @@
 """A scheduler's answer as rows: host, alternates and fence of each instance."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from conductor.super_conductor.builds import selection_rows
