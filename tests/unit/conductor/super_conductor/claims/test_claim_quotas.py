@@ -1,7 +1,5 @@
 """Quotas of claims: their number and amounts, for each project."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

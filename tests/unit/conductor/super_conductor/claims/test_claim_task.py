@@ -1,7 +1,5 @@
 """Tests of claims from request to end, whatever breaks on the way."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Claims on pools of child zones: made once, wherever the pool is, whatever is lost or dead."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Orphans among the consumers of claims."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.placement import placement_template, placement_url

@@ -1,7 +1,5 @@
 """Tests of storing build requests, on every engine."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

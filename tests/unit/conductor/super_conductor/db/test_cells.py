@@ -1,7 +1,5 @@
 """Tests of storing cells, and of what keeps one from being deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of storing what is still to be done for instances that are gone, on every engine."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from armillary.context import RequestContext

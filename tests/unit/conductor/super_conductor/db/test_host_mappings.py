@@ -1,7 +1,5 @@
 """Tests of storing which cell a host is in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of storing where instances are, on every engine."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from armillary.db import Database

@@ -1,7 +1,5 @@
 """Tests of the number that grows with every change."""
 
-from __future__ import annotations
-
 from armillary.db import Database
 from conductor.super_conductor.db import metadata_seq
 

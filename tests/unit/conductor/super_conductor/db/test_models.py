@@ -1,7 +1,5 @@
 """Tests of the API database's tables: the versions make what the models say, on every engine."""
 
-from __future__ import annotations
-
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 

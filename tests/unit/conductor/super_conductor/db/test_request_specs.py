@@ -1,7 +1,5 @@
 """Tests of storing request specs, on every engine."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

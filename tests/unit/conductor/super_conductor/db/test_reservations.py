@@ -1,7 +1,5 @@
 """Tests of storing reservations."""
 
-from __future__ import annotations
-
 from conductor.super_conductor.db import build_requests, reservations
 from conductor.super_conductor.db.reservations import Stage
 from objects.instances.new_servers import NewServers

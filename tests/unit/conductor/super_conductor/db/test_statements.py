@@ -1,7 +1,5 @@
 """Tests of inserting what is not there, and of taken keys, on every engine."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of storing decision traces, on every engine."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

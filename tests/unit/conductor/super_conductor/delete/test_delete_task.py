@@ -1,7 +1,5 @@
 """Tests of deleting an instance, at any moment of its life."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

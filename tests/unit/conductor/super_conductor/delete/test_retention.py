@@ -1,7 +1,5 @@
 """Tests of forgetting instances that are gone for long."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of what the API asks about aggregates, over messages; each change is told to placement."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of what the API asks about allocations, over messages."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.fixtures.control_plane import RunningConductor, an_admin
 

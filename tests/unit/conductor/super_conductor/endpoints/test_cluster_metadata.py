@@ -1,7 +1,5 @@
 """Tests of what a scheduler asks for when it starts, over messages."""
 
-from __future__ import annotations
-
 from tests.fixtures.control_plane import RunningConductor, an_admin
 
 

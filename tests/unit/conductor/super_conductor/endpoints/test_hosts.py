@@ -1,7 +1,5 @@
 """Tests of what the API asks about hosts, over messages."""
 
-from __future__ import annotations
-
 from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.control_plane import RunningConductor, an_admin
 

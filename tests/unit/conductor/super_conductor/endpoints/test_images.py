@@ -1,7 +1,5 @@
 """Tests of what the API asks about images, over messages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of what the API asks about key pairs, over messages."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import threading

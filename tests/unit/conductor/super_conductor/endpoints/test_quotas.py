@@ -1,7 +1,5 @@
 """Tests of what the API asks about quotas, over messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

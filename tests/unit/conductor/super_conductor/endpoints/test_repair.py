@@ -1,7 +1,5 @@
 """Tests of what ``armillary-manage placement`` asks the super conductor, over messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of what the API asks about servers, over messages; the work is tested elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Requests of parent zones at the border."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Names of hosts that cells may be the first to use."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reports of a cell about hosts and instances of another cell, and what is believed of them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of asking cells: time limits, dead brokers that hold up no other cell, changed mappings."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

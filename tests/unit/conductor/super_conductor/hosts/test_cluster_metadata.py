@@ -1,7 +1,5 @@
 """Tests of telling schedulers and placement what changed."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of finding new hosts, and instances that no mapping names."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

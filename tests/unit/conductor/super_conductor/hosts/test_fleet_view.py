@@ -1,7 +1,5 @@
 """The view of the fleet: joined by node, kept for a moment, asked for again when it may be old."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

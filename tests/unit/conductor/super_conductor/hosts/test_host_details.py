@@ -1,7 +1,5 @@
 """One host, and the activity of all: each asked of few, in few rows."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of what schedulers are told of the hosts that a cell pushes."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of hosts: services and nodes of all cells, changes to the one concerned, zones."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

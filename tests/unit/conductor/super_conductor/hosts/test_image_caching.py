@@ -1,7 +1,5 @@
 """Hosts of an aggregate fetch images, and what became of it is told of each."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cell whose conductors are older: asked as they understand, while the level is ``auto``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

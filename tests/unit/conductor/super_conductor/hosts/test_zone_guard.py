@@ -1,7 +1,5 @@
 """Tests that no change of an aggregate takes servers to another availability zone."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Tests of finding hosts for an instance that is to move, whatever breaks on the way."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 import sqlalchemy as sa

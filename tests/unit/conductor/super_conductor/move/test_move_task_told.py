@@ -1,7 +1,5 @@
 """A move that finds no host: its errors and notifications."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

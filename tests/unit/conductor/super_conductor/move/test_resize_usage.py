@@ -1,7 +1,5 @@
 """Tests of counting servers with one flavor again when their resize is over."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

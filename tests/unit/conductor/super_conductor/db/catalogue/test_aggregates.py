@@ -1,7 +1,5 @@
 """Tests of storing aggregates: names, hosts, and at most one zone for a host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

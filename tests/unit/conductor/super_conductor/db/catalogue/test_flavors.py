@@ -1,7 +1,5 @@
 """Tests of storing flavors."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

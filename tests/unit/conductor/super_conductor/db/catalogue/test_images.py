@@ -1,7 +1,5 @@
 """Tests of storing images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

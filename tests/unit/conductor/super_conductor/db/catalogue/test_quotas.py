@@ -1,7 +1,5 @@
 """Tests of limits and of counting what a project uses, also by two at once."""
 
-from __future__ import annotations
-
 import threading
 
 from armillary.db import Database

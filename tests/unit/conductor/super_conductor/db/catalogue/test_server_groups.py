@@ -1,7 +1,5 @@
 """Tests of storing server groups and their members."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
