@@ -1,7 +1,5 @@
 """The architecture page names the packages and their rooms as they are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

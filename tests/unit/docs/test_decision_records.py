@@ -1,7 +1,5 @@
 """The list of decision records names each page by its title."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 RECORDS = Path(__file__).parents[3] / "docs" / "adr"

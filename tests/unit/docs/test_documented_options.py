@@ -1,7 +1,5 @@
 """Every option that a page of the documentation names is registered."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reference of plugins is made of their docstrings and of the options that these name."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Examples of output in the documentation: each is compared with what is printed, by some test."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

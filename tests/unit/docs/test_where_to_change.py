@@ -1,7 +1,5 @@
 """The page that says where to change things names files that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

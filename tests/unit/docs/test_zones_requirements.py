@@ -1,7 +1,5 @@
 """Each requirement of zones names tests that are there."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

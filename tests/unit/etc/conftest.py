@@ -1,7 +1,5 @@
 """Fixtures of the tests of the files in ``etc``: logging undone."""
 
-from __future__ import annotations
-
 from tests.unit.armillary.conftest import keep_logging
 
 __all__ = ["keep_logging"]

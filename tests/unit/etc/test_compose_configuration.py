@@ -1,7 +1,5 @@
 """The configuration of every service in the compose file loads without a mistake or a warning."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Dashboard and alert rules name metrics that exist, with labels that they have."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

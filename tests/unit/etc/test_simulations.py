@@ -1,7 +1,5 @@
 """The example scenarios and policies are read without a mistake, and their beginning runs."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The systemd units are accepted by systemd and say what our services rely on."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Tests of the super conductor as a whole, on brokers in memory."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

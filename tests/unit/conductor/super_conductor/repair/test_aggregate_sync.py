@@ -1,7 +1,5 @@
 """Aggregates in placement are made what the aggregates of hosts are."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

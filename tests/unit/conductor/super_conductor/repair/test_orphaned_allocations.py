@@ -1,7 +1,5 @@
 """Who is a server of ours: in a build request, a cell, cell0, or still to be cleaned up."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The audit that a super conductor does by itself: what it counts, heals, and leaves alone."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

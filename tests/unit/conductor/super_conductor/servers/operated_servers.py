@@ -1,7 +1,5 @@
 """A server of one cell for operations, and the quota that it uses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

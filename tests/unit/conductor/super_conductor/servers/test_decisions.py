@@ -1,7 +1,5 @@
 """Tests of telling what was decided about a server, its create and each of its moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

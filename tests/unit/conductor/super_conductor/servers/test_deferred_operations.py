@@ -1,7 +1,5 @@
 """Tests of operations that are accepted while a cell is silent, and done when it is back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import oslo_messaging

@@ -1,7 +1,5 @@
 """Tickets for images: which images a cell's hosts may read and write for a server."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests to move or resize a server: its target host, its flavor, the quota."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Checks of another image: the errors and notifications of a refusal."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of what is asked of servers after their build: who may, what is checked, where it goes."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

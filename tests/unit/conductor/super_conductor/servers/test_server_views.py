@@ -1,7 +1,5 @@
 """Tests of showing servers wherever they are: each in exactly one place, lists merged and paged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import oslo_messaging

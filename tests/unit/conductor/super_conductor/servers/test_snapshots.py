@@ -1,7 +1,5 @@
 """Records of snapshots: made with the request, active with their data, gone without."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of servers whose cell does not answer: listed and shown as far as is known here."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

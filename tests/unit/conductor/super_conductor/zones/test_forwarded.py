@@ -1,7 +1,5 @@
 """Tests of what parent zones forward: changes are told from questions."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

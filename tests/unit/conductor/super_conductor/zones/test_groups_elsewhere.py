@@ -1,7 +1,5 @@
 """Tests of server groups whose members live in several zones."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Host names in what a zone tells its parents, and what is told with hide_host_names."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data of images for servers that live in another zone: read from the origin's image service."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

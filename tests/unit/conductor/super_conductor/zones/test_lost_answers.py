@@ -1,7 +1,5 @@
 """Tests of what zones say too late, twice or never: a server is built once or not at all."""
 
-from __future__ import annotations
-
 import oslo_messaging
 import pytest
 

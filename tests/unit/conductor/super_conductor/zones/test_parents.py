@@ -1,7 +1,5 @@
 """Two parents of one zone: what one has sent there is neither shown to the other, nor changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

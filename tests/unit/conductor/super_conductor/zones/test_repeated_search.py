@@ -1,7 +1,5 @@
 """Tests of creates whose hosts all failed while a zone that could serve did not answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of what users do with servers that live in other zones."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of where zones keep what they know: in stores of their own, wherever these are."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack

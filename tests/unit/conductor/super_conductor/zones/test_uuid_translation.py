@@ -1,7 +1,5 @@
 """Tests of servers that are called otherwise in their zone: their users read the name they know."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

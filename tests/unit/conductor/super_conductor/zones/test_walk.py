@@ -1,7 +1,5 @@
 """Tests of building a server in one of several zones, whatever breaks on the way."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Tests of what becomes of a walk after news of its attempt."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import UTC, datetime, timedelta
 

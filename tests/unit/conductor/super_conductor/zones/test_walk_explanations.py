@@ -1,7 +1,5 @@
 """Explanations of servers in other zones: all attempts, and the weights of the joined list."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.instances.explanation import Explanation

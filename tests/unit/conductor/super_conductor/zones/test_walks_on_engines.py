@@ -4,8 +4,6 @@ One tree serves all tests of this file: each has servers of its own in it. A run
 engines, `make long` both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 

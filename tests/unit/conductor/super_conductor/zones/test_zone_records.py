@@ -1,7 +1,5 @@
 """Child zones set up over the API: stored, checked, and told without their secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception
