@@ -1,7 +1,5 @@
 """Objects as services use them: plain values, on the wire and in JSON."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

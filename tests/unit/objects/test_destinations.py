@@ -1,7 +1,5 @@
 """The columns of an answer give the list of lists that the conductor walks."""
 
-from __future__ import annotations
-
 import uuid
 
 from objects.destinations import Destinations

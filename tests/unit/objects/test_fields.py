@@ -1,7 +1,5 @@
 """Columns keep their type and shape on the wire, and refuse other values."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from datetime import UTC, datetime, timedelta, timezone

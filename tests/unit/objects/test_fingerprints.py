@@ -3,8 +3,6 @@
 A change of one raises its version and changes this table.
 """
 
-from __future__ import annotations
-
 import typing
 
 import pytest

@@ -1,7 +1,5 @@
 """Instances on the wire: the zone that one lives in is told where there is one."""
 
-from __future__ import annotations
-
 from objects.instance import Instance
 from tests import builders
 

@@ -1,7 +1,5 @@
 """Payloads, which third parties read, are pinned: a changed one has a new version."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import fixture

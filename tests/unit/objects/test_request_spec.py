@@ -1,7 +1,5 @@
 """A request on its way to another service."""
 
-from __future__ import annotations
-
 from objects.base import ArmillaryObject
 from objects.request_spec import Destination, RequestSpec, SchedulerLimits
 from tests.builders import a_flavor

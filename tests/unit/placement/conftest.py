@@ -1,7 +1,5 @@
 """Fixtures of placement's tests."""
 
-from __future__ import annotations
-
 from tests.fixtures.placement import (
     engine,
     new_engine,

@@ -4,8 +4,6 @@ A client that is kept asks two engines of one database, whatever is written betw
 each answer is compared with that of an engine which has just read everything and names UUIDs.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims leave lines in placement's log."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """The engine as a whole: random candidates, and the law that every engine answers the truth."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import ExitStack
 from pathlib import Path

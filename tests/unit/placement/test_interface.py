@@ -1,7 +1,5 @@
 """The conveniences of placement's interface: UUIDs in the place of ids, and packed claims."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

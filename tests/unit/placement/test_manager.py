@@ -1,7 +1,5 @@
 """The whole service at its border: every method, asked over the broker, on SQLite."""
 
-from __future__ import annotations
-
 import datetime as dt
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The truth that the engine is compared with: small fleets whose answers are known by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Candidates as columns: what claims each, and on the wire."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.allocations.allocation_candidates import AllocationCandidates

@@ -1,7 +1,5 @@
 """Tests of fences: their parts, their integer form, and their order."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.allocations import fence

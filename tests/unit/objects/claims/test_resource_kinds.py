@@ -1,7 +1,5 @@
 """Kinds of resources: declared once, here or by other packages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metadata of aggregates: allowed values of the keys that are read as more than text."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.extra_specs.aggregate_metadata import invalid_numbers, mistakes

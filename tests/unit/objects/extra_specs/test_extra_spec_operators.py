@@ -1,7 +1,5 @@
 """The operators of extra specs, one row of the table after another."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.extra_specs.extra_spec_operators import matches, mistake

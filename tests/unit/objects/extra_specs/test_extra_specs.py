@@ -1,7 +1,5 @@
 """Allowed values of extra specs, key by key; the API's answers are tested beside it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The language of questions to hosts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

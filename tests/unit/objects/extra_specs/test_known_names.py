@@ -1,7 +1,5 @@
 """Tests of typing errors in the names of extra specs and image properties."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.extra_specs.extra_specs import mistake

@@ -1,7 +1,5 @@
 """The declaration of host attributes is consistent in itself."""
 
-from __future__ import annotations
-
 from objects.hosts import host_attributes
 
 

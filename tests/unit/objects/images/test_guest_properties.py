@@ -1,7 +1,5 @@
 """Properties of images and flavors for virtual machines: obeyed, or refused by name."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.extra_specs import known_names

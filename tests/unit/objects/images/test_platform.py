@@ -1,7 +1,5 @@
 """Platforms of images by the names of Nova's and of Glance's documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.images import platform

@@ -1,7 +1,5 @@
 """The cells of many hosts as numbers say what each cell says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given

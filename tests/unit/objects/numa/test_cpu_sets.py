@@ -1,7 +1,5 @@
 """Sets of CPUs are read as they are written everywhere."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

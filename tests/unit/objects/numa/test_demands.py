@@ -1,7 +1,5 @@
 """Extra specs and image properties become NUMA cells, or an error that says what is allowed."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """A guest's cells fit a host's exactly when they can, and never take what is not there."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

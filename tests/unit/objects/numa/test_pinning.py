@@ -1,7 +1,5 @@
 """CPUs are found for pinned vCPUs exactly when some choice keeps to the thread policy."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

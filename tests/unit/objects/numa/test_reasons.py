@@ -1,7 +1,5 @@
 """A reason names what is missing, and how much there is of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

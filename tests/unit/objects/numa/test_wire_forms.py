@@ -1,7 +1,5 @@
 """Wire forms of topologies: invalid ones are refused, additions of later versions are not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims travel together, and come out as they went in."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client's book gives the UUIDs of ids that it learnt, and a checksum that shows a wrong one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

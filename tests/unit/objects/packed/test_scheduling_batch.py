@@ -1,7 +1,5 @@
 """Requests and answers travel together, and come out as they went in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

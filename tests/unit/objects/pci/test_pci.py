@@ -1,7 +1,5 @@
 """Aliases are checked, flavors name them, and pools serve every request that they can."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests for devices that name the cards of a claim."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from objects.pci.pci import PciRequest

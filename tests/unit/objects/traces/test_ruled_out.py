@@ -1,7 +1,5 @@
 """Reasons that rule out hosts, in words."""
 
-from __future__ import annotations
-
 from objects.traces import ruled_out
 
 ONE = "aaaaaaaa-0000-0000-0000-000000000001"

@@ -1,7 +1,5 @@
 """Arrangements: all of them in order, and the first of more than anybody could list."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

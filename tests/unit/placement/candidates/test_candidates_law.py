@@ -1,7 +1,5 @@
 """The candidates engine answers what the slow and obvious way does, for any forest and question."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

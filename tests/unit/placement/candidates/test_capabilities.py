@@ -1,7 +1,5 @@
 """The summary of what all providers can do: too much at times, never too little."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Entries: the providers within reach of each tree, and what counting them rules out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.candidates.eligible import Eligible, find_eligible

@@ -1,7 +1,5 @@
 """Why not: parts, counts and nearest misses over small tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects.traces.explanation import CandidatesExplanation, Lack, Rejection

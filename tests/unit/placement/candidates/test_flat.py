@@ -1,7 +1,5 @@
 """Candidates of plain providers: who fits, in which order, and what ruled out the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The question as the engine works on it: demands, needs, and what is contested."""
 
-from __future__ import annotations
-
 import pytest
 
 from placement.candidates.problem import problem_of

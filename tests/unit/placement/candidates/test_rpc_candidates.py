@@ -1,7 +1,5 @@
 """From the engine's rows to the object that travels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

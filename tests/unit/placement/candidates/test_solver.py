@@ -1,7 +1,5 @@
 """The solver and its plans: each way once, exchanges of equal leaves apart, and no way for ever."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Kinds of trees: what makes two trees alike for a question, and what does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Candidates of trees and sharing providers: each once, lazily, in the order of the strategy."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
