@@ -1,7 +1,5 @@
 """The ledger in the database: what is stored comes back, on three databases."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The epoch row on three databases: one writer at a time, and readers that see one moment."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Names and inventories on three databases: two who make the same at once, and what is stored."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 

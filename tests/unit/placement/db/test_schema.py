@@ -1,7 +1,5 @@
 """The tables that the versions make are those of the models."""
 
-from __future__ import annotations
-
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 

@@ -1,7 +1,5 @@
 """Statements about many rows, on three databases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

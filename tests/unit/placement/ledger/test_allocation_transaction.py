@@ -1,7 +1,5 @@
 """Allocation transactions: writes of several consumers and inventories, accepted as one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

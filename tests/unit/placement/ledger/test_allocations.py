@@ -1,7 +1,5 @@
 """Reading allocations: by consumer, by provider, and page by page; releases of audits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims, releases, moves on a database: what is written, by how many statements, by whom."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import threading

@@ -1,7 +1,5 @@
 """Writes of consumers on a database: all or none, beside claims, without fences."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rule of what may be taken: the same for a number and for a column."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sequences of writes that went wrong once, as the law of placement found them."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

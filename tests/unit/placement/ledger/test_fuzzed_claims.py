@@ -1,7 +1,5 @@
 """Odd batches of claims, as any scheduler or cell may send them: written or refused."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Server groups in placement: claims that meet members that their scheduler had not counted."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

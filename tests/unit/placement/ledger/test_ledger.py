@@ -1,7 +1,5 @@
 """The ledger: what becomes of claims, releases and moves, decided without a database."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

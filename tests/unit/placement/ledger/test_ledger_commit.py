@@ -1,7 +1,5 @@
 """Work of several callers in one transaction: each gets its own outcome."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The law of the ledger: whatever is asked of it, it keeps count and gives nothing away twice."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from typing import Any

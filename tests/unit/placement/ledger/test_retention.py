@@ -1,7 +1,5 @@
 """Pruning: what is forgotten, what is not, and that readers notice."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 

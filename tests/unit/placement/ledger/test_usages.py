@@ -1,7 +1,5 @@
 """Reading usage of the fleet and of single providers."""
 
-from __future__ import annotations
-
 from objects.allocations.allocation import ClassUsage, UsageTotals
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider

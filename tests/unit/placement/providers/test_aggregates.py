@@ -1,7 +1,5 @@
 """Aggregates on a database."""
 
-from __future__ import annotations
-
 import pytest
 from sqlalchemy import select
 

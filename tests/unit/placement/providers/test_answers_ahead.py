@@ -3,8 +3,6 @@
 PostgreSQL alone can be asked that way; what every engine promises is in ``test_table_keeper``.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

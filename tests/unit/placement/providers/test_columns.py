@@ -1,7 +1,5 @@
 """The inventories of a class as columns: what they have in common, and what a step size divides."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Capacity and use of all trees as columns."""
 
-from __future__ import annotations
-
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
 

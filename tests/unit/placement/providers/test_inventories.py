@@ -1,7 +1,5 @@
 """Inventories written one by one: generations, what may go away, what readers see."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 

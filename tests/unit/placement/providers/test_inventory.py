@@ -1,7 +1,5 @@
 """Inventories: the capacity rule, and what is refused at the door."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Names: which there can be."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.identifiers import is_uuid

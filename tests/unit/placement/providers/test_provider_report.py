@@ -1,7 +1,5 @@
 """Reports of providers: what they make of what is stored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

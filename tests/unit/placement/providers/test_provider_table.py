@@ -1,7 +1,5 @@
 """The provider table: it becomes what the changes say, row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Providers on a database: batches of reports, each on its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

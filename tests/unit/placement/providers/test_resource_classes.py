@@ -1,7 +1,5 @@
 """Resource classes: which there are, and what making, renaming and deleting them changes."""
 
-from __future__ import annotations
-
 import os_resource_classes
 import pytest
 

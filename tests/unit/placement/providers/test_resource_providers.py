@@ -1,7 +1,5 @@
 """Providers one by one on a database: trees, names, aggregates, and lists of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

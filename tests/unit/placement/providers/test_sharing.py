@@ -1,7 +1,5 @@
 """Sharing: a provider is lent to every other tree that has a member in its aggregates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The keeper of the provider table: what it loads, when, and what it does after a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

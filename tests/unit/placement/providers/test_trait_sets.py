@@ -1,7 +1,5 @@
 """Trait sets: each kept once, worked out when it is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.providers.provider_table import TraitSets

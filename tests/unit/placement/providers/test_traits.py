@@ -1,7 +1,5 @@
 """Traits: which there are, and which providers have them."""
 
-from __future__ import annotations
-
 import os_traits
 import pytest
 

@@ -1,7 +1,5 @@
 """Providers reported with their children: one tree, taken as a whole or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
