@@ -1,7 +1,5 @@
 """Fixtures of the Placement REST API's tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast

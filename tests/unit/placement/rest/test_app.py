@@ -1,7 +1,5 @@
 """The REST application: what every answer has, whatever was asked."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The audit trail of the Placement API."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from oslo_config import cfg

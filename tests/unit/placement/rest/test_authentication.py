@@ -1,7 +1,5 @@
 """Whose a request is, for each way to prove it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

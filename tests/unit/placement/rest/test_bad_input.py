@@ -1,7 +1,5 @@
 """Whatever a client sends wrong, it is told what, and nothing is changed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

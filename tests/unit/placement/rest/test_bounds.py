@@ -1,7 +1,5 @@
 """Bodies that are too large, or of an unknown type, are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import falcon

@@ -1,7 +1,5 @@
 """Candidates as JSON: text written by columns says what the obvious tree of dicts would."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

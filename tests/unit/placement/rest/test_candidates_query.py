@@ -1,7 +1,5 @@
 """The query string for candidates: what it asks, and what is wrong with it, by microversion."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import parse_qs

@@ -1,7 +1,5 @@
 """Dispatch of a request between its route and its handler, and of the answer after it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any

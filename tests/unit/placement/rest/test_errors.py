@@ -1,7 +1,5 @@
 """Every error has a status and, where clients decide by it, a code that never changes."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

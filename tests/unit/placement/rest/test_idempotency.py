@@ -1,7 +1,5 @@
 """A POST with an Idempotency-Key is carried out once."""
 
-from __future__ import annotations
-
 from tests.fixtures.placement.placement_rest import PlacementApi
 
 HEADERS = {"Idempotency-Key": "one"}

@@ -1,7 +1,5 @@
 """Placement as REST alone: when it starts, where it listens, and what it does beside."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

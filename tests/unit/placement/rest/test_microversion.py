@@ -1,7 +1,5 @@
 """The version that a request is answered in."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail

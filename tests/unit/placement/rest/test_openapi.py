@@ -1,7 +1,5 @@
 """The OpenAPI document says what the newest version takes."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Malformed requests are answered in the API's shape of errors, and the server lives on."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

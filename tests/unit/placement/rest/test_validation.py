@@ -1,7 +1,5 @@
 """Errors of a request name the field that is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import falcon

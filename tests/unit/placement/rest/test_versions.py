@@ -1,7 +1,5 @@
 """How a request names the version that it wants."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.http.microversion import Version, entry_for

@@ -1,7 +1,5 @@
 """A placement that requires signatures, and clients with the keys of two cells' conductors."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

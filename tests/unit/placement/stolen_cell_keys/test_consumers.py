@@ -1,7 +1,5 @@
 """Consumers and allocations of a cell, attacked with the key of another cell's conductor."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

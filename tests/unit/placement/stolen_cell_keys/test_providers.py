@@ -1,7 +1,5 @@
 """Providers of a cell, attacked with the key of another cell's conductor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

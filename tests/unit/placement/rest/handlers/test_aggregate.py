@@ -1,7 +1,5 @@
 """The aggregates of a provider over REST: what the request files of the API do not ask."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

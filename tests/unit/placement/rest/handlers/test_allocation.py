@@ -1,7 +1,5 @@
 """Allocations over REST: forms by version, what is answered, what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Allocation candidates over REST, and why there are none."""
 
-from __future__ import annotations
-
 import pytest
 
 from placement.engine import PlacementEngine

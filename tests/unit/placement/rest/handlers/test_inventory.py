@@ -1,7 +1,5 @@
 """Inventories over REST: bounds, and that a refused write leaves nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Traits of providers over REST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Usages of providers over REST."""
 
-from __future__ import annotations
-
 import pytest
 
 from placement.engine import PlacementEngine

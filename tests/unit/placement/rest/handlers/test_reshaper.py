@@ -1,7 +1,5 @@
 """The reshaper over REST: its codes, its forms, its policy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Resource classes over REST: names, and what each version does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Resource providers over REST: what the request files of the API do not ask."""
 
-from __future__ import annotations
-
 import datetime as dt
 from email.utils import parsedate_to_datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Traits over REST: names, filters, times."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fixtures.placement.placement_rest import PlacementApi, detail

@@ -1,7 +1,5 @@
 """Usages of projects over REST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

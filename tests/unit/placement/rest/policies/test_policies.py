@@ -1,7 +1,5 @@
 """The rules of the Placement API, by the names that it documents them under."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
