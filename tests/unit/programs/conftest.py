@@ -1,7 +1,5 @@
 """Fixtures of the command line's tests: the real HTTP API, a super conductor in memory."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The program ``armillary``: what runs for which first word, and what is loaded before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Each command line in the documentation is one that its program takes."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Heartbeats of services without a database: they are sent, whether answered or not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The API over HTTP: every kind of answer and of silence, told in one line."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

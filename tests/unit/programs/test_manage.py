@@ -1,7 +1,5 @@
 """``armillary-manage`` as a program: it bootstraps, runs a command and ends with its code."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

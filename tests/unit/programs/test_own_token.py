@@ -1,7 +1,5 @@
 """The token of an API that a user starts alone, and how that user's commands find it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The Placement REST API as a program, and as an application for any WSGI server."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The scheduler's program starts only where there is a queue for it."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import pytest

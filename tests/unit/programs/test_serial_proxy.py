@@ -1,7 +1,5 @@
 """``armillary-serialproxy`` as an operator starts it."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Iterator

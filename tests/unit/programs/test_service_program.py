@@ -1,7 +1,5 @@
 """A mistake in a service's configuration is one line with file, option and what is allowed; 78."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``armillary-status`` as a program: it bootstraps, runs the checks and ends with their code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.fixtures.programs.python_programs import StartProgram

@@ -1,7 +1,5 @@
 """``armillary up``: its options become a configuration, its tables and its cell are made once."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Fixtures of the commands' tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary.backoff import Backoff

@@ -1,7 +1,5 @@
 """Allocations on the command line."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

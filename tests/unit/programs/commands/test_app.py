@@ -1,7 +1,5 @@
 """The command line itself: general options, errors, exit codes."""
 
-from __future__ import annotations
-
 import io
 import logging
 from pathlib import Path

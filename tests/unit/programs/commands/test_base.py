@@ -1,7 +1,5 @@
 """Base classes of commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from objects.instance import Instance

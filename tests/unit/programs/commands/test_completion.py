@@ -1,7 +1,5 @@
 """Completion in shells."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """``armillary events``: lines for people or for programs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Server groups on the command line."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

@@ -1,7 +1,5 @@
 """Things by id or by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Migrations on the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands as people know them from OpenStack."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

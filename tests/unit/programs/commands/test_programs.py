@@ -1,7 +1,5 @@
 """``up`` and ``demo`` among the commands."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.programs.conftest import Armillary

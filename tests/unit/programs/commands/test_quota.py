@@ -1,7 +1,5 @@
 """Quotas on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor

@@ -1,7 +1,5 @@
 """The command line of ``armillary simulate``."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

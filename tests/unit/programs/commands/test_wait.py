@@ -1,7 +1,5 @@
 """Waiting for servers: until when, how often, and through which troubles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """The demo's own control plane as a child process."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

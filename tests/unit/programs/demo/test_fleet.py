@@ -1,7 +1,5 @@
 """Fleet of the demo."""
 
-from __future__ import annotations
-
 from compute_agent.virt.simulated.simulated_hosts import parse_hosts
 from programs.demo import fleet
 

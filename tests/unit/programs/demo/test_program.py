@@ -1,7 +1,5 @@
 """The program ``armillary demo``: what it leaves behind, and its exit code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Screen of the demo, without a terminal, and the commands that it shows and runs."""
 
-from __future__ import annotations
-
 import io
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """The demo itself, against the real HTTP API and a super conductor that runs programs."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import shlex

@@ -1,7 +1,5 @@
 """The demo's real workloads, as the machine sees them."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import uuid

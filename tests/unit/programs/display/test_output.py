@@ -1,7 +1,5 @@
 """Output of lists: for people, for files, and with nothing in it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

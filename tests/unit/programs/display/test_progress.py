@@ -1,7 +1,5 @@
 """How far a piece of work is, on a terminal and elsewhere."""
 
-from __future__ import annotations
-
 import io
 
 from programs.display.progress import counts_text, progress

@@ -1,7 +1,5 @@
 """Claims on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.claims.resource_claim import ClaimState

@@ -1,7 +1,5 @@
 """An explanation in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

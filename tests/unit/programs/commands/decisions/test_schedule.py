@@ -1,7 +1,5 @@
 """``armillary schedule --dry-run``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

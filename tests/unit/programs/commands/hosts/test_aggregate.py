@@ -1,7 +1,5 @@
 """Aggregates on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability

@@ -1,7 +1,5 @@
 """Hosts on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.hosts.compute_node import ComputeNode

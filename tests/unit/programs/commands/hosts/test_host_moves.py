@@ -1,7 +1,5 @@
 """Emptying hosts on the command line: dead ones, and those that are to be worked on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

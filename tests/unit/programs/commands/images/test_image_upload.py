@@ -1,7 +1,5 @@
 """Images with the data of a file, from the command line to the image service's directory."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

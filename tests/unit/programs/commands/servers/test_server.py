@@ -1,7 +1,5 @@
 """Servers on the command line: what is asked of the API, what is shown, what waiting ends with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Actions on servers on the command line: what is asked for, what waiting ends with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
