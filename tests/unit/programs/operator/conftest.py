@@ -1,7 +1,5 @@
 """Fixtures of the tests of the operator's programs: both programs, files for them, a cell."""
 
-from __future__ import annotations
-
 import io
 import uuid
 from collections.abc import Callable, Iterator

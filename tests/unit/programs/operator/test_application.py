@@ -1,7 +1,5 @@
 """Tests of what both operator's programs have in common: usage, configuration, one line each."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``armillary-manage db archive`` and ``db purge``: which databases, how much, which code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``armillary-manage broker permissions``: lines for rabbitmqctl, or a part of its file."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

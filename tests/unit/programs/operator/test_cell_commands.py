@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage cell``: which cells there are, what they have, exit codes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

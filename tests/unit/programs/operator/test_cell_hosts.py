@@ -1,7 +1,5 @@
 """``armillary-manage cell``: the first cell, hosts, and where an instance is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of ``armillary-status upgrade-check``: each check's outcome, and the exit code of all."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

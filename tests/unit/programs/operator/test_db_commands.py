@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage db``: which databases are meant, and what becomes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 They need files alone; those of these pages that ask a deployment are in the tests of signed ones.
 """
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage host``: the key of hosts' opaque ids is replaced."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from api.formats.host_ids import KEY_SECONDS, HostIds

@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage image``: the key of hosts' tickets for images is replaced."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 

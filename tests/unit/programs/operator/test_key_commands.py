@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage key``: files made and changed, and what is refused."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Realistic nova.conf files, old and new: programs start with what import-config makes of them."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our configuration from a nova.conf: every option is named, and the result starts our services."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands of operators as they know them from Nova."""
 
-from __future__ import annotations
-
 import io
 import shlex
 

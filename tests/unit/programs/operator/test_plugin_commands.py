@@ -1,7 +1,5 @@
 """Plugins are listed with their state, and a new one works as it is written."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

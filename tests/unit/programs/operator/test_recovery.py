@@ -1,7 +1,5 @@
 """``armillary-status recovery``: what is unfinished, since when, and who has it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack

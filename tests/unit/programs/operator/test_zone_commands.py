@@ -1,7 +1,5 @@
 """Tests of ``armillary-manage zone``: which zones there are, what is kept secret, exit codes."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Definitions of the broker, as ``rabbitmqctl`` prints them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Configuration that deploy writes: where hosts reach the image service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trust lists that ``armillary-manage deploy`` keeps up to date."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``armillary-manage placement adopt-providers``: what becomes whose, and its exit codes."""
 
-from __future__ import annotations
-
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement.placement_repair import Cloud, RunPlacement, cloud, run_placement

@@ -1,7 +1,5 @@
 """``armillary-manage placement audit``: what it finds, what it leaves alone, what it releases."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Common parts of the ``armillary-manage placement`` commands: broker, terminals, codes."""
 
-from __future__ import annotations
-
 import io
 import uuid
 from pathlib import Path

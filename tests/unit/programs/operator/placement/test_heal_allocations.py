@@ -1,7 +1,5 @@
 """``armillary-manage placement heal-allocations``: healed servers, and those left alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """``armillary-manage placement sync-aggregates``: what it says, and its exit codes."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor.super_conductor.db import host_mappings
