@@ -1,7 +1,5 @@
 """Who may call what: as declared, and closed for what is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from api.interface import ApiAPI

@@ -1,7 +1,5 @@
 """Log lines of the messaging libraries about a broker: which remain, and at which level."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Calls, casts and fanouts over the embedded broker, which serialises like RabbitMQ."""
 
-from __future__ import annotations
-
 import pkgutil
 import threading
 import uuid

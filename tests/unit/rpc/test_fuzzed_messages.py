@@ -1,7 +1,5 @@
 """Odd messages at the border of RPC: each is taken or refused in the declared way."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Private names of libraries that our drivers need: known, listed, and checked at start."""
 
-from __future__ import annotations
-
 import inspect
 import ssl
 import subprocess

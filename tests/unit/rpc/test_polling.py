@@ -1,7 +1,5 @@
 """Who waits for messages is woken by one, by the bell, or not at all."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

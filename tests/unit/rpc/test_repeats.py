@@ -1,7 +1,5 @@
 """Repeated calls: who gets the stored answer of the first time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls end in time while the broker refuses connections, or accepts them and is silent."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

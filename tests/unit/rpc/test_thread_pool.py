@@ -1,7 +1,5 @@
 """Thread pool: the thread that receives a message works on it, and another one receives."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Times of messages: by topic and method, and an outcome for each."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Caps: what stands in ``[upgrade_levels]``, what services say about themselves, what fits."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_config import cfg
 

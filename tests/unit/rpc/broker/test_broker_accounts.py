@@ -1,7 +1,5 @@
 """Permissions of each role's broker account: one table, which fits the declared methods."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

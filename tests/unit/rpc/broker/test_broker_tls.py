@@ -1,7 +1,5 @@
 """TLS to the broker: what the driver is told, and files that are of no use."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Compressed messages: none takes more memory than it may."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Iterator

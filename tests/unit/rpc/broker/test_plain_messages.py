@@ -1,7 +1,5 @@
 """Messages from a broker in another form than that of our services, which are not opened."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 import zlib

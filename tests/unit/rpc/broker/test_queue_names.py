@@ -1,7 +1,5 @@
 """Process names are unique among the living and come back after a restart."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

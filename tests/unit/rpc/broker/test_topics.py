@@ -1,7 +1,5 @@
 """Which queues a topic has: those that everybody of a kind would share are left out for agents."""
 
-from __future__ import annotations
-
 import pytest
 
 from rpc.broker import topics

@@ -1,7 +1,5 @@
 """The events that operators know from the field: each is told, or is not for a reason."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

@@ -1,7 +1,5 @@
 """The event feed on the embedded broker: to all current listeners, kept for none."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import uuid

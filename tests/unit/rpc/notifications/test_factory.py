@@ -1,7 +1,5 @@
 """From the configuration to what is sent on the embedded broker."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """Notifications: type, priority, payload, and nothing at all without listeners."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

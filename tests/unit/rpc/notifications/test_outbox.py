@@ -1,7 +1,5 @@
 """Notifications wait to be sent; work never waits for them."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Sequence

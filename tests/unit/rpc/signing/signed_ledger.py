@@ -1,7 +1,5 @@
 """A service whose messages are signed, on the embedded broker; and forged messages to it."""
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Replies that a broker account without a key puts into the caller's reply queue."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,7 +1,5 @@
 """The key of a process: replaced without a restart, and never lost to a wrong file."""
 
-from __future__ import annotations
-
 from rpc.signing import keys
 
 

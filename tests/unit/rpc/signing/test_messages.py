@@ -1,7 +1,5 @@
 """Signed messages over the embedded broker: accepted and refused keys, and authority."""
 
-from __future__ import annotations
-
 import json
 import time
 

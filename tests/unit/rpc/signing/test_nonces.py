@@ -1,7 +1,5 @@
 """Memory of received messages: over a restart, among siblings, no longer than needed."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

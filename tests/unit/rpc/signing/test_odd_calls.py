@@ -1,7 +1,5 @@
 """Calls that no client of ours makes, signed with a key of ours: no traceback, here or there."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Iterator

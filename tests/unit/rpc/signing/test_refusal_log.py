@@ -1,7 +1,5 @@
 """Refused messages in the audit trail, also when there are many."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """The trust list of a process: whom it believes, and when it takes over another list."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

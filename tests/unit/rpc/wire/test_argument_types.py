@@ -1,7 +1,5 @@
 """Plain arguments of messages: of the declared types, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

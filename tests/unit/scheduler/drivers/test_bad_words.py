@@ -4,8 +4,6 @@ Flavors, images, hints and aggregates may have been stored before there was a ch
 scheduler meets what the API refuses today. All filters, weighers and request filters are enabled.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib.metadata import entry_points

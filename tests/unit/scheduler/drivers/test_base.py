@@ -1,7 +1,5 @@
 """The driver is the one that is configured."""
 
-from __future__ import annotations
-
 import random
 import time
 from datetime import UTC, datetime

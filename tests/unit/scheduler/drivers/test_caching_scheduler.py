@@ -1,7 +1,5 @@
 """The caching scheduler decides on hosts as of its last refresh, and claims nothing."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A request for several instances fills NUMA cells and takes devices one instance at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chance scheduler takes any host that is up and allowed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Dry runs of the filter scheduler: what it asks beyond a decision, and what it leaves alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

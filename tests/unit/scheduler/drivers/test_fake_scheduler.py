@@ -1,7 +1,5 @@
 """The fake scheduler's answer is known beforehand."""
 
-from __future__ import annotations
-
 from scheduler.drivers.fake_scheduler import FakeScheduler
 from tests.fleets import OTHER_CELL, a_host, a_request_spec
 from tests.unit.scheduler.drivers.drivers import a_driver_of, rows, select

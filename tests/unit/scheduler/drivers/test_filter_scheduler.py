@@ -1,7 +1,5 @@
 """The filter scheduler decides, claims, explains, and leaves nothing behind when it cannot."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Server groups whose members are placed by several schedulers at the same time."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Sequence

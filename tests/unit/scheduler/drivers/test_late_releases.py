@@ -1,7 +1,5 @@
 """A second look after claims were released: releases that come again free nothing of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from armillary.context import admin_context

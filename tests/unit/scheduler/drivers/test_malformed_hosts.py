@@ -1,7 +1,5 @@
 """Decisions beside a host that reports something in another shape than agreed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

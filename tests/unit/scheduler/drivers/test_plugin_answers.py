@@ -1,7 +1,5 @@
 """Reasons, limits and other answers of filters and weighers reach the scheduler's answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

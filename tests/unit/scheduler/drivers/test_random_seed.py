@@ -1,7 +1,5 @@
 """``[scheduler] random_seed``: equal requests on equal fleets find equal hosts everywhere."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Members of a server group are spread over racks, within one request and over several."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

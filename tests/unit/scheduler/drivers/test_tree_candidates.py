@@ -1,7 +1,5 @@
 """The filter scheduler with hosts that placement offers in several ways: devices of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The zone scheduler decides as the filter scheduler does, until another zone has a host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
