@@ -1,7 +1,5 @@
 """Explanations over random fleets: they add up, and the smallest change that they name helps."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

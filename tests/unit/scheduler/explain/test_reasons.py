@@ -1,7 +1,5 @@
 """Reasons are grouped; their counts are exact, or the least that they may be, at a bounded cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

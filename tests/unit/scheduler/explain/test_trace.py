@@ -1,7 +1,5 @@
 """A trace adds up to the fleet, is bounded, and its sentence says what would have to change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Notes on requirements that no enabled filter reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.explain import unread

@@ -1,7 +1,5 @@
 """Nothing is ruled out."""
 
-from __future__ import annotations
-
 from scheduler.filters.all_hosts_filter import AllHostsFilter
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 

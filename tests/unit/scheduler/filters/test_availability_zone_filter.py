@@ -1,7 +1,5 @@
 """A host is in the zones of its aggregates, or else in the default one."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.availability_zone_filter import AvailabilityZoneFilter

@@ -1,7 +1,5 @@
 """Extra specs are held against what a host reports."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

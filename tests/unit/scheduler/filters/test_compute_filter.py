@@ -1,7 +1,5 @@
 """A host needs a service that is enabled and up."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.compute_filter import ComputeFilter

@@ -1,7 +1,5 @@
 """When each filter is asked: once a request or for every instance, and for a rebuild or not."""
 
-from __future__ import annotations
-
 import importlib.metadata
 
 import pytest

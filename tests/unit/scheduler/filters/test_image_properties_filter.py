@@ -1,7 +1,5 @@
 """A host must be able to run the image."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filters run in their order, each on the hosts that the ones before it left."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

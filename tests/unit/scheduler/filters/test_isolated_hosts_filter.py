@@ -1,7 +1,5 @@
 """Hosts for some images."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Users ask hosts a question of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Hosts that report what is to be weighed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """NUMATopologyFilter passes hosts whose cells have room, one fit for all hosts that are alike."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

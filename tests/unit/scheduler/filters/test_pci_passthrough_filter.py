@@ -1,7 +1,5 @@
 """PciPassthroughFilter passes hosts that have all the devices asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

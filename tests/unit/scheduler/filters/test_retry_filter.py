@@ -1,7 +1,5 @@
 """Not to a host that was tried."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.request_spec import SchedulerRetries

@@ -1,7 +1,5 @@
 """Hosts at the level that the flavor asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

@@ -1,7 +1,5 @@
 """To where other servers are, or away from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

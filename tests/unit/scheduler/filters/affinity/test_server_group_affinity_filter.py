@@ -1,7 +1,5 @@
 """Members of a group with the policy affinity stay together."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.instances.instance_group import InstanceGroup

@@ -1,7 +1,5 @@
 """Members of a group with the policy anti-affinity stay apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Into the same network."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.affinity.simple_cidr_affinity_filter import SimpleCIDRAffinityFilter

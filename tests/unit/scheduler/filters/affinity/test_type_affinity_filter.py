@@ -1,7 +1,5 @@
 """One flavor a host."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.affinity.type_affinity_filter import TypeAffinityFilter

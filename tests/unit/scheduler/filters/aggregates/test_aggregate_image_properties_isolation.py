@@ -1,7 +1,5 @@
 """Aggregates for images with certain properties."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.aggregates.aggregate_image_properties_isolation import (

@@ -1,7 +1,5 @@
 """Aggregates' metadata against extra specs."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.aggregates.aggregate_instance_extra_specs_filter import (

@@ -1,7 +1,5 @@
 """Aggregates for projects."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.aggregates.aggregate_multi_tenancy_isolation import (

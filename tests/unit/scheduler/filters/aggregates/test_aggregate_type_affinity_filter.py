@@ -1,7 +1,5 @@
 """Aggregates for flavors."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.aggregates.aggregate_type_affinity_filter import AggregateTypeAffinityFilter

@@ -1,7 +1,5 @@
 """Less than a number, which aggregates may override."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

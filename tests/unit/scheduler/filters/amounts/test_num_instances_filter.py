@@ -1,7 +1,5 @@
 """A host takes instances up to a number."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter

@@ -1,7 +1,5 @@
 """Memory, vCPUs and disk asked for, held against what a host has, and the limits that follow."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 
