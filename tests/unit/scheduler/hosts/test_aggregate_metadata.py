@@ -1,7 +1,5 @@
 """Aggregates give their hosts words, and numbers in place of options."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 

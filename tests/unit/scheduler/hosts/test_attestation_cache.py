@@ -1,7 +1,5 @@
 """Levels of hosts are kept, asked for beside decisions, and waited for no longer than a bound."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

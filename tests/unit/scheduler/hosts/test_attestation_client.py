@@ -1,7 +1,5 @@
 """The attestation service is asked over HTTPS, here one that stands in for it on loopback."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import json

@@ -1,7 +1,5 @@
 """For every registered filter and weigher, the answer for all hosts is that for each of them."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from typing import Any

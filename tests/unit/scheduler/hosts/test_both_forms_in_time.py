@@ -3,8 +3,6 @@
 That concerns plugins that keep what they made of hosts' reports.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hosts as of the last refresh: each decision has its own, what is placed is seen by the next."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler.hosts.cached_hosts import CachedHosts, ReportedUsage, changes_of

@@ -1,7 +1,5 @@
 """Cluster metadata: the hosts of each aggregate and zone."""
 
-from __future__ import annotations
-
 from objects.cell_mapping import CELL0_UUID
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from tests.builders import an_aggregate

@@ -1,7 +1,5 @@
 """Columns that plugins derive from JSON: computed once for each report, and always up to date."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

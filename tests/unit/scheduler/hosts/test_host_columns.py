@@ -1,7 +1,5 @@
 """All hosts as columns for the view of the fleet."""
 
-from __future__ import annotations
-
 from scheduler.hosts import host_columns
 from tests.fleets import CELL, a_fleet, a_host
 

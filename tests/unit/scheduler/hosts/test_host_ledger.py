@@ -1,7 +1,5 @@
 """A ledger counts what a decision uses; its table shows that at once and cannot be written to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

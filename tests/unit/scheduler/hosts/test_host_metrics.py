@@ -1,7 +1,5 @@
 """Measurements of monitors, by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A scheduler believes a cell about its own hosts alone, in whatever order cells push."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator

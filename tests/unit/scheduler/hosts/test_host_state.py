@@ -1,7 +1,5 @@
 """A host state is one row of a table, with plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

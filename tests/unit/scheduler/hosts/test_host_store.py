@@ -1,7 +1,5 @@
 """A fleet follows what cells push, in order, and lends snapshots that nothing disturbs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

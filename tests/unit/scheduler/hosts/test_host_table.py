@@ -1,7 +1,5 @@
 """A host table shows columns, rows and groups of hosts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

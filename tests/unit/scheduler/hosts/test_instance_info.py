@@ -1,7 +1,5 @@
 """Instances that come and go between two pushes of their host are seen at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

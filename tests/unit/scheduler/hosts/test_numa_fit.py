@@ -1,7 +1,5 @@
 """Hosts of a kind are asked about once, and that is right for each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instances of one request see what those before them use of cells and devices."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Packed UUIDs read like the list that they were made from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows are remembered by placement's ids, as long as these and the fleet mean the same."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scheduler.hosts.rows_by_id import NamedIds, RowsById

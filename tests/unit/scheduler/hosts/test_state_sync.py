@@ -1,7 +1,5 @@
 """The fleet is made complete in the background: metadata, then each cell, then what is missing."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Each process has an order of its own, which stays."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Usage says what is free, and whether once more fits, exactly as placement reckons."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

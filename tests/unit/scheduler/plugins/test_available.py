@@ -1,7 +1,5 @@
 """Which names may be enabled, and what they stand for."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

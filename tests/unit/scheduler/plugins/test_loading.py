@@ -1,7 +1,5 @@
 """Plugins come by entry point or class path; a mistake is one line that says what to do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

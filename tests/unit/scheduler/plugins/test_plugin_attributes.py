@@ -1,7 +1,5 @@
 """A scheduler can rely on everything that its filters and weighers use, or does not start."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A plugin's answer, and how long it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

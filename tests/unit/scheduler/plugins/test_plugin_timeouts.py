@@ -1,7 +1,5 @@
 """A plugin that does not come back costs its own request, not the scheduler."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

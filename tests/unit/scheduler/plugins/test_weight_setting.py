@@ -1,7 +1,5 @@
 """Names and what they count, from an option."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Pools are chosen as hosts are: by figures of placement, filters, weighers, claims."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Placement itself answers: with pinned CPUs in two ways, for one host by that host alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Request groups for the providers of PCI devices."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from objects.request_spec import RequestLevelParams, RequestSpec

@@ -1,7 +1,5 @@
 """Device profiles in the configuration."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests that ask for the same are told from those that only look like it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Odd hints and extra specs, as a flavor of an older release or another client may have them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A request spec becomes a question for placement; what cannot be right is skipped."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

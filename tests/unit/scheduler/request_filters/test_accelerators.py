@@ -1,7 +1,5 @@
 """A device profile becomes groups of the question to placement."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

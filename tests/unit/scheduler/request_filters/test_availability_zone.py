@@ -1,7 +1,5 @@
 """A zone becomes the aggregates that name it."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Providers of disabled services are forbidden."""
 
-from __future__ import annotations
-
 from scheduler import request_filters
 from scheduler.request_filters.disabled_hosts import DisabledHosts
 from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata

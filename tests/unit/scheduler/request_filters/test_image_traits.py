@@ -1,7 +1,5 @@
 """Image properties become traits of the root provider, where operators want that."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Request filters edit the decision's own spec, in their order."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Aggregates that require traits are kept for requests that ask for these."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import request_filters

@@ -1,7 +1,5 @@
 """Networks that a request names choose its hosts: by segments, and by who manages the card."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

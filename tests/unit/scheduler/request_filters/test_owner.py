@@ -1,7 +1,5 @@
 """Only providers of compute services are asked for."""
 
-from __future__ import annotations
-
 from scheduler import request_filters
 from scheduler.request_filters.owner import Owner
 from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata

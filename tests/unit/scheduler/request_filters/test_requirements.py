@@ -1,7 +1,5 @@
 """Requirements of flavors and images become traits of the root provider."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception

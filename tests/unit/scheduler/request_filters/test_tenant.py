@@ -1,7 +1,5 @@
 """A project keeps to the aggregates that are set aside for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

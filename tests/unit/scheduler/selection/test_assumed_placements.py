@@ -1,7 +1,5 @@
 """Decisions of one moment see what others chose and have not claimed yet."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 

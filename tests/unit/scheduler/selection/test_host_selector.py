@@ -1,7 +1,5 @@
 """Hosts are chosen one instance after another, claimed at once, with alternates in their cells."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """May an instance stay where it is with another image? Only some filters are asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

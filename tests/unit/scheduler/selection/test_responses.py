@@ -1,7 +1,5 @@
 """Each decision has a line that says where its instances go, and from how many hosts."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 
