@@ -1,7 +1,5 @@
 """Figures by which operators from elsewhere measure a filter scheduler, one by one."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

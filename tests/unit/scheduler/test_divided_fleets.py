@@ -1,7 +1,5 @@
 """X4: how a fleet is divided changes no decision: one cell or several, one zone or none."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Whatever a plugin does wrong costs one request its host, with the reason, and nothing else."""
 
-from __future__ import annotations
-
 import io
 import logging
 from collections.abc import Callable

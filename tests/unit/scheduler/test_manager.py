@@ -1,7 +1,5 @@
 """The scheduler on a broker that serialises: calls in, questions out, errors as they are meant."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import uuid

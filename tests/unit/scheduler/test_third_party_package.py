@@ -1,7 +1,5 @@
 """A package of another maker is installed beside Armillary, and found by its name."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

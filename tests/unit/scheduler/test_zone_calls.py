@@ -1,7 +1,5 @@
 """Answers of a named zone's scheduler over RPC, and in the process of its caller."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

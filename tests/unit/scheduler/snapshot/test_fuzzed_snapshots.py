@@ -1,7 +1,5 @@
 """Odd snapshots of a scheduler: each is taken over or left, and the scheduler starts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

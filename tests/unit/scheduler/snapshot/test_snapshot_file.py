@@ -1,7 +1,5 @@
 """The file of a snapshot: whole and of this process's kind, or not used at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Weighers by one attribute: the number that a host reports is its weight."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.weights.attribute import AttributeWeigher

@@ -1,7 +1,5 @@
 """Free vCPUs count with the allocation ratio."""
 
-from __future__ import annotations
-
 from scheduler.weights.cpu_weigher import CPUWeigher
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 

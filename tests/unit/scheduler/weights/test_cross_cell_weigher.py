@@ -1,7 +1,5 @@
 """Moves that may leave their cell rather do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from objects.request_spec import Destination

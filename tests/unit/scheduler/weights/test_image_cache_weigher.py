@@ -1,7 +1,5 @@
 """Servers come to hosts that have their image, or not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Instances of similar images come together, or not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

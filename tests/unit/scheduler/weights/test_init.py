@@ -1,7 +1,5 @@
 """Weights are normalised, multiplied and added up; the ranking follows changes of single hosts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 

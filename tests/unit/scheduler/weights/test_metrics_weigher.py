@@ -1,7 +1,5 @@
 """Metrics times their ratios; what happens where one is missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

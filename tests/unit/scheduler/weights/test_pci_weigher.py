@@ -1,7 +1,5 @@
 """PCIWeigher prefers hosts that have fewer devices to lose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Soft policies: members on a host count for it, or against it."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.weights.server_group import GroupMembersWeigher

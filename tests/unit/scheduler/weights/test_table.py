@@ -1,7 +1,5 @@
 """The weighers that operators know: their scales, options, defaults, signs and aggregate keys."""
 
-from __future__ import annotations
-
 import importlib.metadata
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Summaries of child zones, and for how long they hold."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Links to children over a broker that serialises: summaries come up, questions go down."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Iterator

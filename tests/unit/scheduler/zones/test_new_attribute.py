@@ -1,7 +1,5 @@
 """One line declares an attribute: from there on it is pushed, filtered, weighed and summed up."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

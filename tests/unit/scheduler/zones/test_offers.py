@@ -1,7 +1,5 @@
 """Lists of several zones become one, weighed as one scheduler over all hosts would."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

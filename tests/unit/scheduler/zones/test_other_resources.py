@@ -1,7 +1,5 @@
 """The same tree places other resources: the kind of resource is a word in the request."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

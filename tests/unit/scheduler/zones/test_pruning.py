@@ -1,7 +1,5 @@
 """A zone is asked when something below it may serve a request, and only then."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

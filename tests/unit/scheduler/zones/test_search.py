@@ -1,7 +1,5 @@
 """A search of a tree: the zones asked, the answer, its trace."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future

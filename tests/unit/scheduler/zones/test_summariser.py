@@ -1,7 +1,5 @@
 """Summary of a zone, and how it is aggregated on its way up."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A summary is pushed every period, and at once when there is news."""
 
-from __future__ import annotations
-
 import pytest
 
 from armillary import exception
