@@ -1,7 +1,5 @@
 """How the results of the public suite are evaluated."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

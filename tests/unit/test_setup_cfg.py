@@ -1,7 +1,5 @@
 """Entry points and files that setup.cfg declares exist."""
 
-from __future__ import annotations
-
 import configparser
 from importlib.metadata import EntryPoint
 from pathlib import Path

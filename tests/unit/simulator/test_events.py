@@ -1,7 +1,5 @@
 """Simulated time goes from one planned thing to the next."""
 
-from __future__ import annotations
-
 from simulator.events import EPOCH, Order, Timeline
 
 

@@ -1,7 +1,5 @@
 """Placement in memory answers as placement on a database does."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

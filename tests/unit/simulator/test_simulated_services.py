@@ -1,7 +1,5 @@
 """Host updates to the scheduler of a simulation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

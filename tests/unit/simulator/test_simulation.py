@@ -1,7 +1,5 @@
 """Whole simulations: laws that hold whatever the scenario says."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The deliberate faults fit the code as it is now, and finding them is told from not finding."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the check for phrases: it finds what it lists, and leaves legitimate text alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The libraries of the console."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """NUMA cells of simulated hosts, and instances that ask for some."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from simulator.fleet.host_report import topology_of

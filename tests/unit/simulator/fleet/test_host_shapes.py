@@ -1,7 +1,5 @@
 """One pattern names many hosts."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The truth about simulated hosts, and what their cells push of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

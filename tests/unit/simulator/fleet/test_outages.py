@@ -1,7 +1,5 @@
 """Hosts go down, the scheduler notices, and they come back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

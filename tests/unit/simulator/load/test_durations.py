@@ -1,7 +1,5 @@
 """How long something takes, as scenarios say it."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

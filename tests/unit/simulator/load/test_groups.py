@@ -1,7 +1,5 @@
 """Server groups of a simulation know where their members are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from simulator.fleet.host_states import HostStates

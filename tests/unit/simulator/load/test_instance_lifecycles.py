@@ -1,7 +1,5 @@
 """Builds go to alternates when they fail, and give up when there is none left."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.fixtures.simulations import a_scenario, a_stream, run, write_policy

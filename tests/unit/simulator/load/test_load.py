@@ -1,7 +1,5 @@
 """Requests as they follow from streams and seed."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from pathlib import Path

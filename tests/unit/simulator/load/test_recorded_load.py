@@ -1,7 +1,5 @@
 """A CSV file with a load: read, or refused with the line."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

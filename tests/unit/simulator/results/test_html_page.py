@@ -1,7 +1,5 @@
 """The page of a simulation."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

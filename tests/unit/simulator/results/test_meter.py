@@ -1,7 +1,5 @@
 """Measurements of hosts, in figures that can be computed by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

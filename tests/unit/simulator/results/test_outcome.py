@@ -1,7 +1,5 @@
 """Outcomes are equal when everything but the time they took is."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from simulator.results.outcome import Outcome

@@ -1,7 +1,5 @@
 """Counts, and how fast decisions were."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulator.results.outcome_counts import OutcomeCounts

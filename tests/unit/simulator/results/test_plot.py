@@ -1,7 +1,5 @@
 """The picture, and what is said when it cannot be drawn."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refusals are grouped by their causes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from armillary import exception

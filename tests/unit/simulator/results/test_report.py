@@ -1,7 +1,5 @@
 """Report for a person."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

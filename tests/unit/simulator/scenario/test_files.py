@@ -1,7 +1,5 @@
 """Files that a simulation writes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The configurations that are compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

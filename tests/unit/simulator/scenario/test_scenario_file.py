@@ -1,7 +1,5 @@
 """A scenario file is read as it is meant, or refused with the place of the mistake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

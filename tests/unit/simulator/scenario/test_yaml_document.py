@@ -1,7 +1,5 @@
 """YAML from anybody: only plain values come through, and only so many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A tree of zones in one process: decided by the real code, beside one flat scheduler."""
 
-from __future__ import annotations
-
 import gc
 import json
 from pathlib import Path
