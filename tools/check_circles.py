@@ -1,7 +1,5 @@
 """Fail if modules import each other in a circle, also for types alone."""
 
-from __future__ import annotations
-
 import graphlib
 import sys
 import tomllib

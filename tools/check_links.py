@@ -1,7 +1,5 @@
 """Say which links between our own pages lead nowhere."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

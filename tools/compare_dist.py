@@ -1,7 +1,5 @@
 """Name the files of the tree that sdist and wheel lack: compare_dist.py TREE SDIST WHEEL."""
 
-from __future__ import annotations
-
 import sys
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """Write the programs' manual pages, from their --help: man_pages.py PROGRAMS PAGES VERSION."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The faults are in ``tools/mutants.toml``. A fault is found when one of its tests
 take too long. The checkout itself is never changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """Find phrases that plain English has better words for: see ``tools/phrases.toml``."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

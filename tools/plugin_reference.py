@@ -1,7 +1,5 @@
 """Write docs/plugin-reference.md from the plugins' docstrings; with --check, say if it is old."""
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import dataclasses

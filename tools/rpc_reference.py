@@ -1,7 +1,5 @@
 """Write docs/rpc-reference.md from the RPC declarations; with --check, say if it is old."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """Write the sample configuration and policy files; with --check, say which ones are out of date."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

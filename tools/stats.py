@@ -1,7 +1,5 @@
 """Print how long our files and functions are, package by package: for orientation, not a limit."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

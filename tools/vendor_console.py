@@ -5,8 +5,6 @@ fetches them and checks the hashes. ``--check`` needs no network: it compares th
 with the list of their hashes, as a unit test does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
