@@ -17,7 +17,7 @@ from cliff.formatters.shell import ShellFormatter
 from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 
-from armillary.table_columns import cells
+from armillary.table_columns import cells, printable
 from programs.application import WithOptions
 from programs.display import text_table
 
@@ -78,7 +78,7 @@ class Csv(CSVLister):
         quoting = self.QUOTE_MODES[parsed_args.quote_mode]
         writer = csv.writer(stdout, quoting=quoting, lineterminator="\n", escapechar="\\")
         writer.writerow(column_names)
-        writer.writerows([_inert(_plain(value)) for value in row] for row in data)
+        writer.writerows([_inert(_shown(value, stdout)) for value in row] for row in data)
 
 
 class Value(ValueFormatter):
@@ -87,12 +87,12 @@ class Value(ValueFormatter):
     def emit_list(
         self, column_names: Names, data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        _write(stdout, (" ".join(str(_plain(value)) for value in row) for row in data))
+        _write(stdout, (" ".join(str(_shown(value, stdout)) for value in row) for row in data))
 
     def emit_one(
         self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        _write(stdout, (str(_plain(value)) for value in data))
+        _write(stdout, (str(_shown(value, stdout)) for value in data))
 
 
 class Shell(ShellFormatter):
@@ -105,7 +105,8 @@ class Shell(ShellFormatter):
         self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         names = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in column_names]
-        values = [_ACTIVE_IN_QUOTES.sub(r"\\\g<0>", str(_plain(value))) for value in data]
+        texts = (str(_shown(value, stdout)) for value in data)
+        values = [_ACTIVE_IN_QUOTES.sub(r"\\\g<0>", text) for text in texts]
         super().emit_one(names, values, stdout, parsed_args)
 
 
@@ -199,6 +200,12 @@ def _width(parsed_args: Namespace) -> int | None:
 
 def _text(value: Any) -> str:
     return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
+
+
+def _shown(value: Any, stdout: TextIO) -> Any:
+    """Return a plain value; on a terminal, text that cannot command it."""
+    plain = _plain(value)
+    return printable(plain) if isinstance(plain, str) and stdout.isatty() else plain
 
 
 def _inert(value: Any) -> Any:

@@ -4,11 +4,13 @@ import csv
 import io
 import shlex
 import subprocess
+from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from programs.display.output import items_of
+from programs.display.output import Csv, Shell, Value, items_of
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -71,6 +73,26 @@ def test_a_shell_runs_nothing_of_what_it_is_given(
     script = f'eval {shlex.quote(out)}; printf %s "$name"'
     ended = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)
     assert (ended.stdout, made.exists()) == (name, False)
+
+
+class Terminal(io.StringIO):
+    """What a person sees of standard output."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("form", [Csv(), Value(), Shell()], ids=["csv", "value", "shell"])
+@pytest.mark.parametrize("stdout", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_no_text_commands_the_terminal(form: Any, stdout: io.StringIO) -> None:
+    """A property of another user's server, say; a program gets it as it is."""
+    value = "\x1b]0;title\x07"
+    options = Namespace(quote_mode="minimal", variables=[], prefix="")
+    if isinstance(form, Shell):
+        form.emit_one(["a"], [value], stdout, options)
+    else:
+        form.emit_list(["a"], [[value]], stdout, options)
+    assert ("\x1b" in stdout.getvalue()) is not stdout.isatty()
 
 
 def test_an_empty_list_says_so(armillary: Armillary) -> None:
