@@ -1,4 +1,4 @@
-"""Seconds since boot, for leases: unlike the monotonic clock it goes on during a suspend."""
+"""Seconds since boot, for leases: unlike the monotonic clock it runs during a suspend."""
 
 import time
 

@@ -2,7 +2,7 @@
 
 oslo.messaging's driver takes the first message that names a call for its reply. It raises the
 exception that a failure describes, ends a call at a repeated message, and none of that is signed.
-A signed call takes the contents of a message from :data:`OpenReply` alone, and goes on waiting
+A signed call takes the contents of a message from :data:`OpenReply` alone, and keeps waiting
 after each one that is refused: forged messages in a reply queue cannot end a call.
 """
 

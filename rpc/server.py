@@ -78,7 +78,7 @@ def _without_inner_details(interface: type[Interface], method: str, handler: Han
     """Keep what only this process may know of an error out of the answer, such as SQL.
 
     An answer contains an error with its causes and their tracebacks. An unexpected error is logged
-    here, and the caller is told of its class alone.
+    here, and the caller gets its class alone.
     """
 
     def answer(context: RequestContext, /, **arguments: Any) -> Any:

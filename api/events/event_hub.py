@@ -87,7 +87,7 @@ class Follower:
         self, wanted: EventFilter, size_max: int, leave: Callable[[Follower], None], position: str
     ) -> None:
         self.position = position
-        """Where another stream goes on after what was read from this one."""
+        """Where another stream continues after what was read from this one."""
         self._wanted = wanted
         self._leave = leave
         self._waiting: queue.Queue[tuple[str, Line, str | None]] = queue.Queue(size_max)
@@ -169,7 +169,7 @@ class EventHub:
         self._is_stopping = False
 
     def follow(self, wanted: EventFilter, after: str | None = None) -> Follower:
-        """Return a new follower; with ``after``, one that goes on where another one ended.
+        """Return a new follower; with ``after``, one that continues where another one ended.
 
         Raises Conflict if there are too many, Unavailable if the process is stopping.
         """

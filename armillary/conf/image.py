@@ -113,7 +113,7 @@ tries again.
             max=24 * 3600,
             mutable=True,
             help="""
-How long a host goes on with the transfer of an image that makes no progress, because the image
+How long a host continues the transfer of an image that makes no progress, because the image
 service or Glance is unreachable, busy or slow. Then a build goes to the next host, and a snapshot
 fails.
 """,

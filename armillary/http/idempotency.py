@@ -92,7 +92,7 @@ class Idempotency:
         if not record.is_new:
             _replay(resp, record, cipher)
             return
-        # A request that was abandoned goes on under its first ID, by which the services know it.
+        # A request that was abandoned continues under its first ID, by which the services know it.
         req.context.request_id = caller.request_id = record.request_id
         is_secret = len(key) >= SECRET_KEY_CHARACTERS_MIN
         if is_secret:

@@ -58,7 +58,7 @@ class Supervisor:
         self._notifier.reloading()
 
     def stopping(self) -> None:
-        """Note that the service ends: called before its workers are told so."""
+        """Note that the service ends; called before its workers are stopped."""
         if not self._is_stopping:
             self._is_stopping = True
             self.worker_states.note_ending()

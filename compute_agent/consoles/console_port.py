@@ -23,7 +23,7 @@ PIECE_BYTES = 16 * 1024
 BACKLOG = 16
 REFUSED = b"the token is unknown, was used before, or is too old\n"
 UNAVAILABLE = b"the console of the server cannot be opened; the server may be off\n"
-"""All that users are told: errors of drivers name hosts and their files."""
+"""The only message to users: errors of drivers name hosts and their files."""
 
 OpenStream = Callable[[str, str], SerialStream]
 """Opens the console of a guest, by host and instance UUID."""

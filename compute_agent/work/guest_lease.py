@@ -1,7 +1,7 @@
 """Guest lease: guests are held while their host may have been given up.
 
 A host without heartbeats (disconnected) counts as down after ``[DEFAULT] service_down_time``; then
-its instances may be built on other hosts. A guest that goes on here would run twice.
+its instances may be built on other hosts. A guest that continued here would run twice.
 """
 
 import logging

@@ -356,7 +356,7 @@ class InstanceWork:
                 self._on_doubt(*key)
 
     def _note_power(self, host: str, attempt: int, guest: GuestInfo) -> None:
-        """Report a guest that is paused, or goes on, since the last check.
+        """Report a guest that was paused, or continued, since the last check.
 
         The first check after the start is the reconciliation's, which knows the records.
         """

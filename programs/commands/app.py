@@ -149,7 +149,7 @@ class ClientApp(Application):
         super().clean_up(cmd, result, err)
         if isinstance(err, KeyboardInterrupt) and getattr(cmd, "waits", False):
             self.stderr.write(
-                "\nInterrupted. What was requested goes on; to see it: armillary server list\n"
+                "\nInterrupted. What was requested continues; to see it: armillary server list\n"
             )
         if "api" in vars(self):
             self.api.close()

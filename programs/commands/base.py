@@ -76,7 +76,7 @@ class _ApiCommandBase(WithOptions):
     """A command that calls the API."""
 
     waits = False
-    """Whether it waits for work that goes on without it."""
+    """Whether it waits for work that continues without it."""
 
     @property
     def application(self) -> ClientApp:

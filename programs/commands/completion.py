@@ -115,7 +115,7 @@ def _without_general_options(app: ClientApp, words: Sequence[str]) -> list[str]:
 
 
 def _next_words(app: ClientApp, given: Sequence[str], partial: str) -> Iterator[str]:
-    """Yield words with which a command goes on, and general options before one."""
+    """Yield words that may continue a command, and general options before one."""
     if not given and partial.startswith("-"):
         yield from (word for word in app.parser._option_string_actions if word.startswith("--"))
     for name, _point in app.command_manager:

@@ -60,7 +60,7 @@ _PAUSES = {
     "VIR_DOMAIN_PAUSED_POSTCOPY_FAILED": "its live migration failed halfway",
     "VIR_DOMAIN_PAUSED_API_ERROR": "libvirt paused it after an error",
 }
-"""Why a guest is paused until it is resumed; in other pauses it goes on by itself."""
+"""Why a guest is paused until it is resumed; other pauses end by themselves."""
 _ENDS = {
     "VIR_DOMAIN_SHUTOFF_CRASHED": "it crashed, or its hypervisor was killed",
     "VIR_DOMAIN_SHUTOFF_FAILED": "its hypervisor could not start it",

@@ -23,7 +23,7 @@ HEADER_BYTES_MAX = 65_536
 HEADERS_BYTES_MAX = 32 * 1024**2
 """For all headers and padding."""
 _READS_AT_END_MAX = 16
-"""A stream goes on at the end for as long as a header says that there is more."""
+"""A stream continues after its end as long as a header says that there is more."""
 _STREAM_BYTES = tarfile.BLOCKSIZE * 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 

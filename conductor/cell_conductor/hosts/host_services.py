@@ -307,7 +307,7 @@ class HostServices:
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
-        """Change a service; placement is told whether it is disabled.
+        """Change a service; tell placement whether it is disabled.
 
         Raises ServiceNotFound; Invalid for a service without hosts. If placement is unreachable, it
         is updated later.

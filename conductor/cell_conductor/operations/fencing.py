@@ -74,7 +74,7 @@ class Fencing:
     def _await_guest_leases(self, service: models.Service) -> None:
         """Raise HostNotFencedYet while guests of a host that is forced down may still run.
 
-        Its agent may be stalled since its last message. One that goes on sending is not waited
+        Its agent may be stalled since its last message. One that keeps sending is not waited
         for longer than the same time from when the host was forced down.
         """
         seconds = self.seconds_left(service) if service.forced_down else 0.0

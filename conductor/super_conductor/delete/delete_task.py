@@ -1,7 +1,7 @@
 """Delete an instance in any state: store the intent, then carry it out.
 
 Before a cell knows of the instance, its build request is marked and the conductor that processes
-its reservation drops it. After that the cell is told, with retries until it answers.
+its reservation drops it. After that the cell is asked to delete it, with retries until it answers.
 """
 
 import logging

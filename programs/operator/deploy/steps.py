@@ -14,7 +14,7 @@ PROGRAM_SECONDS_MAX = 120
 
 
 class StepFailed(exception.ArmillaryError):
-    """A step failed. What was done stays, and the next run goes on from there."""
+    """A step failed. What was done stays, and the next run continues from there."""
 
     template = (
         "%(what)s failed: %(reason)s. What was done until then stays; run the same command again "
