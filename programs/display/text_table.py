@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +12,7 @@ UUID_WIDTH = 36
 NOTHING = "-"
 DEFAULT_SIZE = (80, 24)
 
+_PARTS = re.compile(r"[^\W_]+[\W_]*|[\W_]+")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -98,9 +98,34 @@ def _has_uuid(column: Sequence[Sequence[str]]) -> bool:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
+    """Return a line as lines of a width, broken between words; a long word behind its signs."""
     if _cells_of(line) <= width:
         return [line]
-    return textwrap.wrap(line, width, break_on_hyphens=False) or [""]
+    found = [""]
+    for word in line.split():
+        spaced = f"{found[-1]} {word}".lstrip()
+        if _cells_of(spaced) <= width:
+            found[-1] = spaced
+        elif _cells_of(word) <= width:
+            found.append(word)
+        else:
+            found += _broken(word, width)
+    return [part for part in found if part] or [""]
+
+
+def _broken(word: str, width: int) -> list[str]:
+    """Return a name as lines of a width: ``rack12-`` and ``node34`` rather than ``rack12-no``."""
+    found = [""]
+    for part in _PARTS.findall(word):
+        if _cells_of(found[-1] + part) <= width:
+            found[-1] += part
+            continue
+        found.append("")
+        for character in part:
+            if _cells_of(found[-1] + character) > width:
+                found.append("")
+            found[-1] += character
+    return found
 
 
 def _padded(text: str, width: int, *, is_right: bool) -> str:

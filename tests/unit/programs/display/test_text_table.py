@@ -30,6 +30,18 @@ def test_a_table_that_cannot_fit_keeps_a_line_for_each_row() -> None:
     assert len(list(text_table.lines(rows, 80))) == 1
 
 
+def test_a_long_name_is_broken_behind_its_signs() -> None:
+    """A part that is too long is broken where the width ends."""
+    lines = text_table.lines([["rack12-node34.example.org"], ["averylongname"]], 10)
+    assert list(lines) == ["rack12-", "node34.", "example.", "org", "averylongn", "ame"]
+
+
+def test_wide_characters_are_wrapped_by_the_columns_they_take() -> None:
+    """Thirteen fit into 27 columns."""
+    lines = list(text_table.lines([["\u4e2d" * 20, "x"]], 30))
+    assert lines == ["\u4e2d" * 13 + "   x", "\u4e2d" * 7]
+
+
 def test_wide_characters_take_two_columns() -> None:
     """Those that combine take none."""
     rows = [["\u4e2d\u6587", "x"], ["e\u0301", "x"]]
