@@ -49,6 +49,10 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
     secrets = yaml.safe_load(record.read_text())["secrets"]
     assert len(set(secrets.values())) == len(secrets), "each has a secret of its own"
 
+    code, printed = command.single("--dry-run", broker_admin="rabbitmqctl")
+    assert code == 0, printed
+    assert "WARNING" not in printed  # of tables that the failed run has not made
+
     code, printed = command.single()
     assert code == 0, printed
     # lists are copied to services once they are signed, which a dry run cannot
@@ -103,6 +107,8 @@ def test_start_names_the_service_that_has_ended(command: Command) -> None:
         )
         own.unlink()
         assert command.run("start", *root)[0] == 0
+        _, printed = command.single("--api", f"127.0.0.1:{free_port()}")
+        assert "With their former configuration run: conductor, api." in printed
     finally:
         code, printed = command.run("stop", *root)
     assert code == 0, printed

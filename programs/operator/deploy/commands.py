@@ -189,7 +189,9 @@ class DeploySingle(_WithServices):
         if not wanted.cells:
             wanted.add_cell(FIRST_CELL, is_here=True)
         made = self.deploy(parsed_args, layout, wanted)
-        if not (layout.has_systemd or parsed_args.dry_run):
+        if parsed_args.dry_run:
+            return
+        if not layout.has_systemd:
             self.app.stdout.write(
                 "systemd does not run here; start the services with armillary-manage deploy start, "
                 f"or each in its own way:\n{made.how_to_start()}\n"

@@ -20,7 +20,7 @@ from armillary.db import Database
 from armillary.identity.passwords import hash_password
 from conductor.super_conductor.db import cells
 from programs.operator.databases import API, DATABASES
-from programs.operator.deploy import broker, record, units
+from programs.operator.deploy import broker, processes, record, units
 from programs.operator.deploy.broker import BrokerAccount, BrokerAdmin
 from programs.operator.deploy.database_servers import DatabaseServer, server_of
 from programs.operator.deploy.files import Files
@@ -33,6 +33,7 @@ from programs.operator.deploy.services import (
     cell_vhost,
     roles_of,
     top_vhost,
+    url_of,
 )
 from programs.operator.deploy.signing import Signing
 from programs.operator.deploy.steps import StepFailed, Steps, reason_of, run_program
@@ -79,6 +80,17 @@ class Deployment:
         if self.layout.has_systemd and self.starts:
             units.start(self.layout, self.steps, here, changed, reload=reload)
         self.out.write(f"{self.steps.summary()}\n")
+        if not (self.layout.has_systemd or self.is_dry_run):
+            self._name_outdated([each for each in here if each.name in changed])
+
+    def _name_outdated(self, changed: list[Service]) -> None:
+        """Say which services still run with their former configuration."""
+        names = [each.name for each in changed if processes.find(self.layout, each) is not None]
+        if names:
+            self.out.write(
+                f"With their former configuration run: {', '.join(names)}. For the new one: "
+                "armillary-manage deploy stop, then armillary-manage deploy start\n"
+            )
 
     def how_to_start(self) -> str:
         """Return the commands that start the services of this machine, and those of a user."""
@@ -218,6 +230,8 @@ class Deployment:
 
     def _find_cell(self, database: Database, uuid: str) -> tuple[str, str] | None:
         try:
+            if database.current_version(API.schema) is None:  # a dry run before the first tables
+                return None
             found = database.read(cells.get_cell, uuid)
         except exception.CellNotFound:
             return None
@@ -279,7 +293,7 @@ class Deployment:
         )
         text = head + yaml.safe_dump(tokens, sort_keys=False)
         self.files.write_once(self.layout.configuration / "tokens.yaml", text, 0o640)
-        url = f"http://{self.record.settings.api}"
+        url = url_of(self.record.settings.api)
         variables = {
             "ARMILLARY_API_URL": url, "ARMILLARY_TOKEN": password,
             "OS_AUTH_URL": f"{url}/identity/v3", "OS_USERNAME": "admin", "OS_PASSWORD": password,

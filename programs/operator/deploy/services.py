@@ -18,6 +18,7 @@ OPERATOR_FILE = "armillary-manage"
 """Configuration of ``armillary-manage``, which it finds without ``--config-file``."""
 
 _SIMULATED_SIZE = "vcpus=16:memory_mb=32768:disk_gb=500"
+_USUAL_PLACEMENT_PORT = "8778"
 _LISTENS_TO_AGENTS = frozenset({"conductor", "cell_conductor"})
 
 
@@ -194,11 +195,7 @@ class Services:
     def _api_url(self) -> str:
         """Return the address at which hosts reach the API."""
         settings = self.record.settings
-        if settings.outside_api:
-            return settings.outside_api.rstrip("/")
-        host, port = split_address(settings.api)
-        host = own_token.EVERY_ADDRESS.get(host, host)
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return settings.outside_api.rstrip("/") or url_of(settings.api)
 
     def _scheduler(self) -> Service:
         options = {"DEFAULT": self._default("scheduler")}
@@ -217,12 +214,20 @@ class Services:
             "DEFAULT": self._default("api"),
             **shared,
             "api": {"bind_host": address, "bind_port": port, **shared["api"]},
-            "identity": {
-                **shared["identity"],
-                "endpoints": f"placement:http://{self.record.settings.placement}",
-            },
+            "identity": {**shared["identity"], **self._placement_endpoint()},
         }
         return self._top("api", "armillary-api", options, self.record.settings.api)
+
+    def _placement_endpoint(self) -> dict[str, str]:
+        """Return where placement is, unless clients find it at the API's host and the usual port.
+
+        At all addresses of this machine, it is not at the same one for all clients.
+        """
+        placement = self.record.settings.placement
+        host, port = split_address(placement)
+        if host in own_token.EVERY_ADDRESS and port == _USUAL_PLACEMENT_PORT:
+            return {}
+        return {"endpoints": f"placement:{url_of(placement)}"}
 
     def _top(self, name: str, program: str, options: Options, port: str = "") -> Service:
         return Service(name, program, f"armillary-{name}.service", name, options, port=port)
@@ -277,6 +282,13 @@ def roles_of(record: Record) -> list[tuple[str, str | None, list[tuple[str, str]
     if record.settings.host:
         agents[record.settings.host] = next(iter(record.cells))
     return found + [(COMPUTE, host, [of_cells[cell]]) for host, cell in agents.items()]
+
+
+def url_of(address: str) -> str:
+    """Return the URL at which this machine reaches an HTTP API that listens at an address."""
+    host, port = split_address(address)
+    host = own_token.EVERY_ADDRESS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -38,3 +38,21 @@ def test_hosts_are_told_where_the_image_service_is(
     assert found.pop("conductor") == {"endpoint": endpoint}
     assert set(found.values()) == {None}
     assert made.has_local_api is is_local
+
+
+@pytest.mark.parametrize(
+    ("placement", "endpoint"),
+    [
+        ("127.0.0.1:8778", "placement:http://127.0.0.1:8778"),
+        ("[fd00::1]:8778", "placement:http://[fd00::1]:8778"),
+        ("0.0.0.0:8778", None),
+        ("[::]:8778", None),
+        ("0.0.0.0:9000", "placement:http://127.0.0.1:9000"),
+    ],
+)
+def test_the_catalogue_has_an_address_of_placement_that_clients_can_reach(
+    placement: str, endpoint: str | None
+) -> None:
+    """Where it listens at all addresses, clients are told the one at which they found the API."""
+    api = next(each for each in services(placement=placement).here() if each.name == "api")
+    assert api.options["identity"].get("endpoints") == endpoint
