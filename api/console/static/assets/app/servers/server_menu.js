@@ -8,6 +8,7 @@ import { actionsFor, carryOut } from "./actions.js";
 
 const FLAVORS_MAX = 1000;
 const GAP_PX = 4; // between button and menu, and to the edge of the window
+const placedAt = new WeakMap(); // menu -> where its button was when it was placed
 
 /** `known` is what is known besides the server: hostState, migrations. */
 export function ServerMenu({ server, known, onDone, label = "Actions", small = true }) {
@@ -40,7 +41,7 @@ export function ServerMenu({ server, known, onDone, label = "Actions", small = t
 
 /** Put the items under the button, or above it where there is no room; a table that scrolls would cut them off. */
 function place(menu) {
-  if (!menu?.open) return;
+  if (!menu?.open) { placedAt.delete(menu); return; }
   const button = menu.querySelector("summary").getBoundingClientRect();
   const items = menu.querySelector(".items");
   const { offsetWidth: width, offsetHeight: height } = items;
@@ -49,6 +50,13 @@ function place(menu) {
   items.style.top = `${top}px`;
   items.style.left = `${Math.max(GAP_PX, Math.min(button.right, innerWidth - GAP_PX) - width)}px`;
   items.style.maxHeight = `${innerHeight - 2 * GAP_PX}px`;
+  placedAt.set(menu, button.top + button.left);
+}
+
+/** Whether the button has moved since its menu was placed: the event of an earlier scroll may come after the menu is opened. */
+function hasMoved(menu) {
+  const { top, left } = menu.querySelector("summary").getBoundingClientRect();
+  return placedAt.has(menu) && top + left !== placedAt.get(menu);
 }
 
 /** The flavors that a server can be resized to. */
@@ -68,6 +76,7 @@ function useClosing(menu) {
     const close = (event) => {
       const { current } = menu;
       if (!current?.open) return;
+      if (event.type === "scroll" && !hasMoved(current)) return;
       const isOutside = event.target === document || event.target === window || !current.contains(event.target);
       if (event.type === "keydown" ? event.key !== "Escape" : !isOutside) return;
       current.open = false;
