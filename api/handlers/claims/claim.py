@@ -30,6 +30,8 @@ def index(call: Call) -> Answer:
     all_projects = call.query.get("all_projects", False)
     if all_projects:
         call.authorize(policies.ALL_PROJECTS)
+    if "pool" in call.query:
+        call.authorize(policies.SHOW_POOLS)
     after = call.query.get("marker")
     try:
         found = call.conductor.list_claims(
@@ -37,6 +39,7 @@ def index(call: Call) -> Answer:
             all_projects=all_projects,
             server_uuid=call.query.get("server_id"),
             kind=call.query.get("kind"),
+            pool=call.query.get("pool"),
             limit=call.page_size + 1,
             marker=after,
         )

@@ -28,7 +28,8 @@ RULES = [
     rule(
         SHOW_POOLS,
         ADMIN,
-        "See the names of pools in claims and explanations, and alternates.",
+        "See the names of pools in claims and explanations, and alternates; list the claims of a "
+        "pool.",
         [("GET", _ALL), ("GET", _ONE), ("GET", _EXPLAIN)],
     ),
     rule(SHOW_QUOTAS, READER, "Show a project's quotas of claims."),

@@ -34,7 +34,13 @@ CREATE = base.every(
     }
 )
 INDEX_QUERY = base.fields(
-    {**base.PAGE, "all_projects": base.BOOLEAN, "server_id": base.UUID, "kind": base.name()}
+    {
+        **base.PAGE,
+        "all_projects": base.BOOLEAN,
+        "server_id": base.UUID,
+        "kind": base.name(),
+        "pool": base.name(),
+    }
 )
 
 _SHOWN = {

@@ -161,6 +161,7 @@ class ClaimsEndpoint:
         all_projects: bool = False,
         server_uuid: str | None = None,
         kind: str | None = None,
+        pool: str | None = None,
         limit: int = PAGE_SIZE_MAX,
         marker: str | None = None,
     ) -> list[ResourceClaim]:
@@ -168,7 +169,7 @@ class ClaimsEndpoint:
         with self._database.reader() as session:
             return queries.list_claims(
                 session, project_id=project_id, server_uuid=server_uuid, kind=kind,
-                limit=max(0, min(limit, PAGE_SIZE_MAX)), marker=marker,
+                pool=pool, limit=max(0, min(limit, PAGE_SIZE_MAX)), marker=marker,
             )  # fmt: skip
 
     def delete_claim(self, context: RequestContext, claim_uuid: str) -> None:

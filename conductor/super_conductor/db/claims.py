@@ -126,10 +126,11 @@ def list_claims(
     project_id: str | None,
     server_uuid: str | None,
     kind: str | None,
+    pool: str | None,
     limit: int,
     marker: str | None,
 ) -> list[ResourceClaim]:
-    """Return the claims of a project, or of all, newest first; perhaps of one server or kind.
+    """Return the claims of a project, or of all, newest first; perhaps of one server, kind or pool.
 
     Only those after ``marker``. Raises ClaimNotFound unless that is a claim of the project.
     """
@@ -139,6 +140,8 @@ def list_claims(
     for name, value in wanted.items():
         if value is not None:
             query = query.where(getattr(_row, name) == value)
+    if pool is not None:
+        query = query.where(sa.or_(_row.pool_name == pool, _row.pool_uuid == pool))
     if marker is not None:
         last = _get_row(session, marker, project_id)
         is_later = sa.and_(_row.created_at == last.created_at, _row.uuid > last.uuid)

@@ -38,12 +38,14 @@ class ClaimsAPI(Interface):
         all_projects: bool = False,
         server_uuid: str | None = None,
         kind: str | None = None,
+        pool: str | None = None,
         limit: int = 1000,
         marker: str | None = None,
     ) -> list[ResourceClaim]:
         """Return a page of the project's claims, newest first; for an administrator of all.
 
-        ``marker`` is the last claim of the previous page. Raises ClaimNotFound for an unknown one.
+        ``pool`` is a name or UUID. ``marker`` is the last claim of the previous page. Raises
+        ClaimNotFound for an unknown one.
         """
 
     @call(API)

@@ -140,6 +140,7 @@ class ListClaims(base.ApiLister):
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--kind", help="only those of this kind")
         parser.add_argument("--server", help="only those of this server (id or name)")
+        parser.add_argument("--pool", help="only those on this pool, id or name (administrators)")
         parser.add_argument(
             "--all-projects", action="store_true", help="list all projects (administrators)"
         )
@@ -149,6 +150,7 @@ class ListClaims(base.ApiLister):
         query = arguments.given(
             kind=parsed_args.kind,
             server_id=server and server["id"],
+            pool=parsed_args.pool,
             all_projects="true" if parsed_args.all_projects else None,
         )
         return base.table(COLUMNS, self.items(KEY, *PATH, query=query))

@@ -59,6 +59,19 @@ def test_administrators_read_the_names_of_pools(api: Api) -> None:
     assert (shown["pool"], shown["alternates"]) == ("array1", ["array2"])
 
 
+def test_administrators_list_the_claims_of_a_pool(api: Api, conductor: SuperConductor) -> None:
+    """By its name or UUID; a filter would tell others which claims share a pool."""
+    made = created(api)
+    conductor.claim_outcome = {**conductor.claim_outcome, "pool_name": "array2", "pool_uuid": "u"}
+    created(api)
+    pool_id = api.get(f"{PATH}/{made['id']}").json["claim"]["pool_id"]
+    for pool in ("array1", pool_id):
+        shown = api.get(f"{PATH}?all_projects=true&pool={pool}").json["claims"]
+        assert [one["id"] for one in shown] == [made["id"]]
+    assert api.get(f"{PATH}?all_projects=true&pool=array3").json["claims"] == []
+    assert api.get(f"{PATH}?pool=array1", token=MEMBER).status_code == 403
+
+
 def test_only_administrators_name_a_pool(api: Api) -> None:
     """Others do not know which there are."""
     asked = {"claim": {**STORAGE, "pool": "array1"}}

@@ -72,6 +72,16 @@ def test_a_claim_holds_what_it_asked_for_of_one_pool(claims: ClaimPlane, pools: 
     assert claims.claim(resources={"DISK_GB": 1}).alternates != []
 
 
+def test_claims_are_listed_by_their_pool(claims: ClaimPlane, pools: list[str]) -> None:
+    """Given by name or UUID; those without a pool are on none."""
+    made = claims.claim(required_traits=["STORAGE_DISK_SSD"])
+    claims.claim(forbidden_traits=["STORAGE_DISK_SSD"])
+    claims.claim(required_traits=["CUSTOM_NOWHERE"])
+    for pool in ("large", pools[1]):
+        assert claims.endpoint.list_claims(a_user(), pool=pool) == [made]
+    assert claims.endpoint.list_claims(a_user(), pool="array") == []
+
+
 def test_a_claim_that_no_pool_fits_says_why_and_holds_nothing(
     claims: ClaimPlane, pools: list[str]
 ) -> None:

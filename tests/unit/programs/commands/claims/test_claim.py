@@ -42,6 +42,8 @@ def test_claims_are_listed_shown_and_deleted_by_name(
     armillary(*CREATE)
     (row,) = armillary("claim", "list", "-f", "json").json
     assert (row["Name"], row["Resources"], row["Pool"]) == ("data", "DISK_GB=500", "array1")
+    assert armillary("claim", "list", "--pool", "array1", "-f", "json").json == [row]
+    assert armillary("claim", "list", "--pool", "array2", "-f", "json").json == []
     assert armillary("claim", "show", "data", "-f", "json").json["kind"] == "storage"
     assert armillary("claim", "delete", "data", "--wait").code == 0
     assert conductor.claims == {}

@@ -14,8 +14,10 @@ export function Claims({ query }) {
   const isAllowed = useAllowed();
   const mayOpen = useViewAllowed();
   const seesAll = isAllowed(ALL_PROJECTS);
+  const seesPools = isAllowed(SEE_POOLS);
   const inQuery = {
     limit: PAGE, marker: query.marker, kind: query.kind, server_id: query.server,
+    ...(seesPools ? { pool: query.pool } : {}),
     ...(seesAll && query.all !== "no" ? { all_projects: true } : {}),
   };
   const load = usePage("/claims", query, "claim");
@@ -28,17 +30,18 @@ export function Claims({ query }) {
     <form class="filters" role="search" aria-label="Filter claims" onSubmit=${(event) => event.preventDefault()}>
       <${Field} label="Kind" wide><${Typed} value=${query.kind ?? ""} placeholder="such as storage" onChange=${(kind) => change({ kind })} /><//>
       <${Field} label="Server" wide><${Typed} value=${query.server ?? ""} placeholder="ID of a server" onChange=${(server) => change({ server })} /><//>
+      ${seesPools && html`<${Field} label="Pool" wide><${Typed} value=${query.pool ?? ""} placeholder="name or ID of a pool" onChange=${(pool) => change({ pool })} /><//>`}
       ${seesAll && html`<${Field} label="Projects"><${Select} value=${query.all ?? ""} onChange=${(all) => change({ all })} options=${[["", "All projects"], ["no", "My project"]]} /><//>`}
     </form>
     <section class="card flush" aria-label="Claims">
-      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} seesAll=${seesAll} seesPools=${isAllowed(SEE_POOLS)} />`}<//>
+      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} seesAll=${seesAll} seesPools=${seesPools} />`}<//>
     </section>`;
 }
 
 function Table({ data, query, seesAll, seesPools }) {
   const { claims } = data;
   if (!claims.length && !query.marker) {
-    return query.kind || query.server
+    return query.kind || query.server || query.pool
       ? html`<${Empty} title="No claim matches"><button class="button quiet" onClick=${() => go("/claims")}>Clear the filters</button><//>`
       : html`<${Empty} title="There are no claims yet"><p>Such as <code>armillary claim create data --kind storage --resources DISK_GB=500</code>.</p><//>`;
   }

@@ -59,7 +59,7 @@ function Kind({ kind, pools, names }) {
       <tbody>${shown.map((pool) => html`<tr key=${pool.id}>
         <th scope="row">${pool.name}<div class="hint"><${Badge} state=${pool.status} tone=${pool.status === "enabled" ? "good" : "idle"} /> <${ShortId} id=${pool.id} /></div></th>
         <td class="use"><${Use} resources=${pool.resources} /></td>
-        <td class="number">${format.whole(pool.claims)}</td>
+        <td class="number">${pool.claims > 0 ? html`<a href=${address("/claims", { kind, pool: pool.name })} aria-label=${`${format.count(pool.claims, "claim")} on ${pool.name}`}>${format.whole(pool.claims)}</a>` : "0"}</td>
         <td class="roomy long"><${Tags} names=${pool.traits.filter((name) => !name.startsWith(KIND_TRAIT) && name !== DISABLED)} /></td>
         <td class="roomy long"><${Tags} names=${pool.aggregates.map((uuid) => names.get(uuid) ?? uuid.slice(0, 8))} /></td></tr>`)}</tbody>
     </table></div>
