@@ -36,7 +36,7 @@ class ServerAggregates:
         """
         host = self._host_of(context, server_uuid)
         with self._env.database.reader() as session:
-            found = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
+            found = [one.uuid for one in aggregates.list_aggregates_of(session, host)]
         if not found:
             raise PermanentFailure(
                 "The host of the server is in no aggregate, so that no pool is beside it.",

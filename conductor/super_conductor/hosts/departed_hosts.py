@@ -19,7 +19,7 @@ def forget(session: Session, host: str, cell_uuid: str) -> list[Aggregate]:
     mapping = session.get(models.HostMapping, host)
     if mapping is not None and (mapping.cell_uuid != cell_uuid or not mapping.is_leaving):
         return []
-    lost = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
+    lost = [one.uuid for one in aggregates.list_aggregates_of(session, host)]
     aggregates.remove_host_everywhere(session, host)
     host_mappings.delete_host_mapping(session, host)
     return [aggregates.get_aggregate(session, uuid) for uuid in lost]

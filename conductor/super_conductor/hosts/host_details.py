@@ -52,7 +52,7 @@ class HostDetailsEndpoint:
     def get_host(self, context: RequestContext, host: str) -> HostDetails:
         with self._database.reader() as session:
             mapping = host_mappings.find_host_mapping(session, host)
-            known = [one for one in aggregates.list_aggregates(session) if host in one.hosts]
+            known = aggregates.list_aggregates_of(session, host)
         if mapping is None:
             raise exception.HostNotFound(host=host)
         cell_uuid = mapping.cell_uuid

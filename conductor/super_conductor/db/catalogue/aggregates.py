@@ -53,6 +53,13 @@ def list_aggregates(session: Session) -> list[Aggregate]:
     return [_to_object(row, hosts.get(row.id, [])) for row in rows]
 
 
+def list_aggregates_of(session: Session, host: str) -> list[Aggregate]:
+    """Return the aggregates of a host ordered by id; of their hosts they name this one alone."""
+    member, row = models.AggregateHost, models.Aggregate
+    query = sa.select(row).join(member, member.aggregate_id == row.id).where(member.host == host)
+    return [_to_object(each, [host]) for each in session.scalars(query.order_by(row.id))]
+
+
 def names_by_uuid(session: Session) -> dict[str, str]:
     """Return UUID -> name of all aggregates."""
     rows = session.execute(sa.select(models.Aggregate.uuid, models.Aggregate.name))

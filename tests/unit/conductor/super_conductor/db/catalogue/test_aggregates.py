@@ -89,6 +89,17 @@ def test_hosts_come_and_go(session: Session) -> None:
     assert aggregates.remove_host(session, made.uuid, "h2", now=NOW).hosts == ["h1"]
 
 
+def test_the_aggregates_of_a_host_are_read_without_its_neighbours(session: Session) -> None:
+    """In the order in which they were made; others are not read at all."""
+    for name, hosts in {"b": ("h1", "h2"), "a": ("h1",), "c": ("h2",), "d": ()}.items():
+        create(session, name)
+        for host in hosts:
+            add(session, name, host)
+    found = aggregates.list_aggregates_of(session, "h1")
+    assert [(one.name, one.hosts) for one in found] == [("b", ["h1"]), ("a", ["h1"])]
+    assert aggregates.list_aggregates_of(session, "h3") == []
+
+
 def test_a_host_is_added_once(session: Session) -> None:
     """Twice is a conflict."""
     create(session)
