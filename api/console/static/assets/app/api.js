@@ -4,6 +4,7 @@ import * as clock from "./clock.js";
 const VERSION = { "OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1" };
 const TIMEOUT_MS = 30_000;
 
+const took = new WeakMap();
 let csrfToken = "";
 let onSessionEnd = () => {};
 
@@ -31,6 +32,9 @@ export async function call(method, path, { query, body, signal, etag } = {}) {
   if (etag && document) etag.value = answer.headers.get("ETag");
   return document;
 }
+
+/** Return how many milliseconds the services have taken, in all, to answer the requests with a signal. */
+export const tookMs = (signal) => took.get(signal) ?? 0;
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
 export const post = (path, body) => call("POST", path, { body });
@@ -70,6 +74,7 @@ async function send(method, url, { body, signal, etag }) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (etag?.value) headers["If-None-Match"] = etag.value;
   let answer;
+  const began = performance.now();
   try {
     const early = method === "GET" && !etag?.value ? await started(url) : undefined;
     answer = early ?? await fetch(url, {
@@ -83,6 +88,8 @@ async function send(method, url, { body, signal, etag }) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The API does not answer.");
+  } finally {
+    if (signal) took.set(signal, tookMs(signal) + performance.now() - began);
   }
   clock.learn(answer.headers.get("Date"));
   if (answer.ok || answer.status === 304) return answer;

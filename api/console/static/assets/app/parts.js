@@ -1,6 +1,8 @@
 // Small parts of every view: badges, notes, states of loading, times, meters, dialogs.
 import { html, useEffect, useRef, useState } from "./dom.js";
 import * as format from "./format.js";
+import { tookMs } from "./api.js";
+import { pause, PAUSE_MS_MAX, spend } from "./pace.js";
 
 const TONES = {
   ACTIVE: "good", BUILD: "busy", ERROR: "bad", DELETED: "idle", SHUTOFF: "idle", VERIFY_RESIZE: "warn",
@@ -85,55 +87,71 @@ function titleOf(error) {
   return "The request failed.";
 }
 
-/** A page that stays open may keep the services busy for this part of the time, and no view is older than the pause. */
-const BUSY_PART_MAX = 0.008; // a view may load two documents, of which one is small
-const PAUSE_MS_MAX = 30_000;
-
-/** How long to wait before the next answer, as the last one took so long: most of that is the services' work. */
-const pauseAfter = (every, took) => Math.max(every, Math.min(took / BUSY_PART_MAX, PAUSE_MS_MAX));
-
 /** How long to wait after failures in a row: services that are in trouble are not asked as often. */
 const pauseAfterFailures = (every, failures, error) => Math.max(Math.min(every * 2 ** (failures - 1), PAUSE_MS_MAX), error.waitMs ?? 0);
 
 /**
- * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly;
- * old data stays while it is loaded. `early` are the first pauses, where more than one answer is needed to begin with.
+ * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly (see
+ * pace.js); `every` may depend on the data. Old data stays while it is loaded. `early` are the first pauses, where more
+ * than one answer is needed to begin with. `reload` loads at once, for the user; `refresh` as soon as the pace allows.
  */
 export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
   const [state, set] = useState({ data: null, error: null, isLoading: true });
-  const again = useRef(() => {});
+  const own = useRef({});
+  own.current.every = every;
   useEffect(() => {
     let timer = null;
     let isGone = false;
     let isOverdue = false;
+    let isAnnounced = false;
+    let known;
     const controller = new AbortController();
-    let pause = every;
     let asked = 0;
     let failures = 0;
     let shown = 0; // number of the request whose answer is shown: an older one may be answered later
-    const run = async () => {
+    const run = async ({ isAgain = false } = {}) => {
       clearTimeout(timer);
       isOverdue = false;
+      isAnnounced = false;
       const number = asked += 1;
-      const began = performance.now();
+      const before = tookMs(controller.signal);
       let failed = null;
       try {
         const data = await load(controller.signal);
         if (isGone || number < shown) return;
         shown = number;
+        known = data ?? known;
         set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
       } catch (error) {
         if (isGone || number < shown || error.name === "AbortError") return;
         failed = error;
         set((old) => ({ ...old, error, isLoading: false }));
       }
+      if (isAgain) spend(tookMs(controller.signal) - before);
       failures = failed ? failures + 1 : 0;
-      pause = failed ? pauseAfterFailures(every, failures, failed) : early[number - 1] ?? pauseAfter(every, performance.now() - began);
-      if (every && !isGone) wait();
+      const { every: wanted } = own.current;
+      const next = typeof wanted === "function" ? wanted(known) : wanted;
+      if (isGone || !next) return;
+      if (failed) wait(pauseAfterFailures(next, failures, failed));
+      else if (isAnnounced) wait(pause(isAnnounced));
+      else wait(early[number - 1] ?? Math.max(next, pause()));
     };
-    const wait = () => { clearTimeout(timer); timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };
+    const wait = (milliseconds) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        const left = pause(isAnnounced); // other parts of the page may have asked meanwhile
+        isOverdue = document.hidden;
+        if (isOverdue) return;
+        if (left > 0 && asked > early.length) wait(left);
+        else run({ isAgain: true });
+      }, milliseconds);
+    };
     const catchUp = () => { if (isOverdue && !document.hidden) run(); }; // who comes back sees what is now
-    again.current = run;
+    own.current.reload = () => run();
+    own.current.refresh = () => {
+      isAnnounced = true;
+      wait(pause(isAnnounced));
+    };
     document.addEventListener("visibilitychange", catchUp);
     set((old) => ({ ...old, isLoading: true }));
     run();
@@ -144,7 +162,7 @@ export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
       controller.abort();
     };
   }, inputs);
-  return { ...state, reload: () => again.current() };
+  return { ...state, reload: () => own.current.reload(), refresh: () => own.current.refresh() };
 }
 
 /** Give the page the title of a view. */

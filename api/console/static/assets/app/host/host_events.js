@@ -31,7 +31,7 @@ export function HostEvents({ name, query }) {
 function Listed({ name, marker, isFollowing }) {
   const path = `/hosts/${encodeURIComponent(name)}`;
   const loaded = useLoaded((signal) => api.get(`/armillary${path}/events`, { limit: PAGE, marker }, signal), [name, marker], { every: marker ? null : REFRESH_MS });
-  useChanges({ host: name }, isFollowing && !marker, loaded.reload);
+  useChanges({ host: name }, isFollowing && !marker, loaded.refresh);
   return html`<section class="card flush" aria-labelledby="host-events-title"><h2 id="host-events-title">Events</h2>
     <${Loaded} of=${loaded}>${({ events, next_marker: next }) => html`
       ${events.length ? html`<${Table} events=${events} />` : html`<${Empty} title="Nothing is recorded yet" />`}

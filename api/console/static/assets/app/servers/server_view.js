@@ -21,7 +21,7 @@ export function Server({ id }) {
   const say = useToasts();
   const isAllowed = useAllowed();
   const loaded = useLoaded((signal) => load(id, isAllowed, signal), [id], { every: REFRESH_MS });
-  useChanges({ server: id }, isAllowed(EVENTS), loaded.reload);
+  useChanges({ server: id }, isAllowed(EVENTS), loaded.refresh);
   const server = loaded.data?.server;
   const hostState = useHostState(server?.["armillary:zone"] ? null : server?.["OS-EXT-SRV-ATTR:host"]);
   const done = (text, action) => {

@@ -14,17 +14,12 @@ const REFRESH_MS = 5000; // while the server is being built or moved
 export function Why({ id, query }) {
   const loaded = useLoaded(
     (signal) => api.get(`/armillary/servers/${encodeURIComponent(id)}/explain`, { request_id: query.request_id }, signal),
-    [id, query.request_id],
+    [id, query.request_id], { every: (data) => (isMoving(data?.explanation.server.status) ? REFRESH_MS : null) },
   );
-  const status = loaded.data?.explanation.server.status;
-  const isMoving = status === "BUILD" || status?.endsWith("ING");
-  useReloadWhile(isMoving, loaded.reload);
   return html`<${Loaded} of=${loaded} title="Why">${({ explanation }) => html`<${Explanation} explanation=${explanation} />`}<//>`;
 }
 
-function useReloadWhile(isNeeded, reload) {
-  useLoaded(() => (isNeeded ? Promise.resolve(reload()).then(() => true) : Promise.resolve(true)), [isNeeded], { every: isNeeded ? REFRESH_MS : null });
-}
+const isMoving = (status) => status === "BUILD" || status?.endsWith("ING");
 
 function Explanation({ explanation }) {
   const ownName = useHostName();
