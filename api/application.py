@@ -5,10 +5,10 @@ from typing import Any
 
 from api import errors, validation
 from api.middleware.body import read_body
+from api.middleware.not_stored import NotStored
 from armillary.http.call import CallT, Site
 from armillary.http.dispatch import Dialect, Endpoint, Routes
 from armillary.http.errors import App, answer_errors
-from armillary.http.not_stored import NotStored
 
 
 def make_application(

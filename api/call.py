@@ -13,6 +13,7 @@ from api.console import cookie
 from api.console.links import ConsoleLinks
 from api.console_grants import ConsoleGrants
 from api.events.event_hub import EventHub
+from api.formats.compression import accepts_gzip
 from api.formats.fleet_answers import FleetAnswers
 from api.formats.host_ids import HostIds
 from api.formats.links import Links
@@ -25,7 +26,6 @@ from armillary import exception
 from armillary.consoles.grant_checks import GRANT_HEADER
 from armillary.http import call
 from armillary.http.authentication import HEADER, is_anonymous
-from armillary.http.compression import accepts_gzip
 from armillary.http.own_origin import LOCAL, own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 

@@ -16,10 +16,10 @@ from api.events.event_hub import EventHub
 from api.identity import app as identity
 from api.identity.login_guard import LoginGuard
 from api.image import app as image
+from api.middleware.mounts import Mounts, WsgiApp
 from api.readiness import Readiness
 from armillary.audit import AuditTrail
 from armillary.http import wsgi_middleware
-from armillary.http.mounts import Mounts, WsgiApp
 from conductor.super_conductor.interface import SuperConductorAPI
 
 

@@ -9,10 +9,10 @@ from api import errors
 from api.console import cookie
 from api.console.own_requests import SAFE_METHODS, OwnOrigin
 from api.console.sessions import Session, Sessions
+from api.middleware.mounts import WsgiApp
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
 from armillary.http.audit import USER, action_of
 from armillary.http.authentication import HEADER
-from armillary.http.mounts import WsgiApp
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import falcon
 
-from armillary.http.compression import VARIES, accepts_gzip
+from api.formats.compression import VARIES, accepts_gzip
 
 STATIC = Path(__file__).with_name("static")
 ROOT = "/ui"

@@ -1,1 +1,1 @@
-"""Formats of the Compute API: times, links, addresses, and identifiers made for users."""
+"""Formats of the Compute API: times, links, addresses, identifiers made for users, compression."""

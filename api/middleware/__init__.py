@@ -1,1 +1,1 @@
-"""Middleware of the Compute API: authentication, bodies, projects in paths, idempotency."""
+"""Middleware of the Compute API: authentication, bodies, projects in paths, mounts, idempotency."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.call import Call
+from api.formats.compression import VARIES
 from api.formats.fleet_answers import FleetAnswer, Form
 from api.policies.console import fleet as policies
 from api.schemas.console import fleet as schemas
 from armillary.http.call import Answer, Document
-from armillary.http.compression import VARIES
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.fleet import FLEET_LIMIT_MAX, HOST_STATES, FleetPage
 

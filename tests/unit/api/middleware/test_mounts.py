@@ -5,7 +5,7 @@ from unittest.mock import sentinel
 
 import pytest
 
-from armillary.http.mounts import Mounts
+from api.middleware.mounts import Mounts
 
 
 def app(name: str) -> Any:
