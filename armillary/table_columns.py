@@ -31,10 +31,14 @@ class Text(FormattableColumn[str]):
 
 
 class Pairs(FormattableColumn[Mapping[str, Any]]):
-    """A mapping, shown as one ``key=value`` per line."""
+    """A mapping, shown as one ``key=value`` per line; a list has a line for each value."""
 
     def human_readable(self) -> str:
-        return "\n".join(printable(f"{key}={value}") for key, value in sorted(self._value.items()))
+        return "\n".join(
+            printable(f"{key}={each}")
+            for key, value in sorted(self._value.items())
+            for each in (value if isinstance(value, list) else [value])
+        )
 
 
 class Words(FormattableColumn[Sequence[str]]):

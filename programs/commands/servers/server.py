@@ -83,6 +83,8 @@ SERVER = base.Noun(
         "node": lambda server: server.get(NODE),
         "zone": lambda server: server.get("armillary:zone"),
         "availability_zone": "OS-EXT-AZ:availability_zone",
+        "pinned_zone": "pinned_availability_zone",
+        "hints": "armillary:scheduler_hints",
         "attempt": "armillary:attempt",
         "exit_code": "armillary:exit_code",
         "flavor": _flavor_name,

@@ -237,6 +237,18 @@ def test_a_server_is_shown_by_name(armillary: Armillary, a_server: MakeServer) -
     assert shown["ram_mb"] == 512
 
 
+def test_a_server_is_shown_with_what_was_asked_for_its_place(
+    armillary: Armillary, a_server: MakeServer
+) -> None:
+    """Hints, known or not, with all their values, and the availability zone."""
+    hints = {"group": ["g1"], "mine": ["a", "b"]}
+    a_server("web-1", scheduler_hints=hints, pinned_availability_zone="east")
+    shown = armillary("server", "show", "web-1", "-f", "json").json
+    assert (shown["hints"], shown["pinned_zone"]) == (hints, "east")
+    lines = armillary("server", "show", "web-1").out.split()
+    assert lines[lines.index("hints") :][1:4] == ["group=g1", "mine=a", "mine=b"]
+
+
 @pytest.mark.usefixtures("poll_soon")
 @pytest.mark.parametrize("token", ["", "u1:p1"], ids=["administrator", "user"])
 def test_a_server_is_shown_with_the_failure_of_its_last_action(
