@@ -63,11 +63,11 @@ def test_pools_have_what_the_api_says(site: Deployment, held: str, tab: Tab) -> 
     network = page.get_by_role("region", name="Pools of network").inner_text()
     assert "0 of 250" in network
     assert "0 of 10 Gbit/s" in network
-    array1 = found["array1"]["claims"]
-    storage.get_by_role("link", name=f"{array1} claim").first.click()
+    pool = explained(site, held)["claim"]["pool"]
+    storage.get_by_role("link", name=f"on {pool}").click()
     page.get_by_role("link", name="data", exact=True).wait_for()
-    assert page.url.endswith("/claims?kind=storage&pool=array1")
-    assert {row[5] for row in rows(page)} == {"array1"}
+    assert page.url.endswith(f"/claims?kind=storage&pool={pool}")
+    assert {row[5] for row in rows(page)} == {pool}
     page.go_back()
     page.get_by_label("Kind").select_option("network")
     storage.wait_for(state="detached")
