@@ -1,8 +1,10 @@
 """Unusual answers, names, addresses and clocks in the console."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -21,6 +23,23 @@ NAMES = {
 }
 PHONE = {"width": 390, "height": 844}
 CLASSES = [f"CUSTOM_RESOURCE_CLASS_WITH_A_LONG_NAME_{number:02}" for number in range(40)]
+TIMES = """
+  async (times) => {
+    const main = document.querySelector("[type=module]").src;
+    const { timeOfDay } = await import(new URL("format.js", main));
+    return times.map(timeOfDay);
+  }
+"""
+WRITTEN = """
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    if (text) window.written.push([y, x, x + this.measureText(text).width]);
+    write.call(this, text, x, y);
+  };
+"""
+"""Notes the line, the beginning and the end of each text on the map."""
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 FAST_CLOCK = "const real = Date.now; Date.now = () => real() + 7_200_000;"
 
 
@@ -65,6 +84,33 @@ def test_hosts_may_have_no_inventory_yet(tab: Tab) -> None:
 
 
 @pytest.mark.long
+def test_names_of_many_small_groups_do_not_overlap(tab: Tab) -> None:
+    """A name for which there is no room is left out."""
+    fleet = a_fleet(1000, ["VCPU"])
+    fleet["names"]["aggregates"] = [{"name": f"rack-{n:03}", "metadata": {}} for n in range(500)]
+    fleet["hosts"]["aggregates"] = [[number % 500] for number in range(1000)]
+    tab.answer_with("fleet", fleet)
+    tab.page.add_init_script(WRITTEN)
+    size, seen = tab.page.viewport_size, 0
+    for shown in (PHONE, size):
+        tab.page.set_viewport_size(shown)
+        page = tab.open("/fleet?by=aggregate")
+        page.get_by_label("1,000 hosts").wait_for()
+        for _ in range(4):
+            page.evaluate("() => { window.written = []; }")
+            page.get_by_role("button", name="Zoom in").click()
+            page.evaluate(FRAME)
+            lines: dict[float, list[list[float]]] = {}
+            for line, *ends in page.evaluate("() => window.written"):
+                lines.setdefault(line, []).append(ends)
+            assert all(other - one >= 10 for one, other in itertools.pairwise(sorted(lines)))
+            for ends in map(sorted, lines.values()):
+                assert all(one[1] <= other[0] for one, other in itertools.pairwise(ends))
+            seen += len(lines)
+    assert seen
+
+
+@pytest.mark.long
 def test_hosts_may_have_many_resource_classes(phone: Tab) -> None:
     """Each can be chosen, and none makes the page wider."""
     phone.answer_with("fleet", a_fleet(1, CLASSES))
@@ -72,6 +118,32 @@ def test_hosts_may_have_many_resource_classes(phone: Tab) -> None:
     offered = page.get_by_label("Colour by use of").locator("option").count()
     assert offered == len(CLASSES)
     assert not is_wider_than_the_window(page)
+
+
+@pytest.mark.long
+def test_a_host_may_have_much_of_everything(site: Deployment, phone: Tab) -> None:
+    """Names as long as they may be, and more aggregates, classes and traits than fit a page."""
+    host = site.apis["root"].get("/armillary/hosts/sim-1")
+    (root,) = host["providers"]
+    inventory = root["inventories"]["VCPU"]
+    root["name"] = "w" * 200
+    root["inventories"] = {name: {**inventory, "total": 10**9, "used": 5} for name in CLASSES}
+    root["traits"] = [f"CUSTOM_{'T' * 240}_{number}" for number in range(30)]
+    server = {"id": "s", "name": "w" * 255, "status": "VERIFY_RESIZE", "flavor": "f" * 255}
+    host |= {
+        "name": "w" * 255,
+        "zone": "z" * 255,
+        "aggregates": {str(number): f"rack-{number}-{'x' * 100}" for number in range(500)},
+        "servers": [server] * 3,
+    }
+    phone.answer_with("hosts/sim-1", host)
+    page = phone.open("/hosts/sim-1")
+    page.get_by_text("500 aggregates").click()
+    page.get_by_role("link", name="rack-499-").scroll_into_view_if_needed()
+    page.get_by_text("30 traits").click()
+    for width in (PHONE["width"], 1280):
+        page.set_viewport_size({**PHONE, "width": width})
+        assert not is_wider_than_the_window(page), width
 
 
 def test_an_address_of_no_view_says_so(tab: Tab) -> None:
@@ -117,6 +189,15 @@ def test_ages_are_told_by_the_clock_of_the_api(site: Deployment, tab: Tab) -> No
     page = tab.open("/hosts/sim-1")
     said = page.locator(".head .sub time").inner_text()
     assert re.fullmatch(r"just now|\d+ (ms|s|min) ago", said)
+
+
+def test_a_time_of_another_day_has_its_day(tab: Tab) -> None:
+    """Events of yesterday stand above those of today where a page stays open over midnight."""
+    today = datetime.now().astimezone()
+    times = [today, today - timedelta(days=1)]
+    said = tab.open("/what-if").evaluate(TIMES, [each.isoformat() for each in times])
+    clocks = [f"{each:%H:%M:%S}" for each in times]
+    assert said == [clocks[0], f"{times[1]:%b} {times[1].day}, {clocks[1]}"]
 
 
 @pytest.mark.long

@@ -4,7 +4,9 @@ import * as clock from "./clock.js";
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const TIME_OF_DAY = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const CLOCK = new Intl.DateTimeFormat(undefined, TIME_OF_DAY);
+const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", ...TIME_OF_DAY });
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const KIB = 1024;
@@ -90,8 +92,14 @@ export function dateOf(text) {
 }
 
 export const time = (text) => (dateOf(text) ? TIME.format(dateOf(text)) : "–");
-export const timeOfDay = (text) => (dateOf(text) ? CLOCK.format(dateOf(text)) : "–");
 export const zoneName = () => ZONE;
+
+/** Return the time of day, with the day unless that is today. */
+export function timeOfDay(text) {
+  const date = dateOf(text);
+  if (!date) return "–";
+  return (date.toDateString() === new Date(clock.now()).toDateString() ? CLOCK : DAY_AND_CLOCK).format(date);
+}
 
 /** Return how long it is until a time, in its largest unit. */
 export function until(text) {
@@ -109,7 +117,7 @@ export function ago(text) {
 
 /** Return seconds as a duration in its largest units, two of them at most unless told otherwise. */
 export function duration(seconds, unitsMax = 2) {
-  if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
+  if (seconds < 1) return seconds > 0 ? `${WHOLE.format(seconds * 1000)} ms` : "0 s";
   if (seconds < 60) return `${NUMBER.format(seconds < 10 ? seconds : Math.floor(seconds))} s`;
   const parts = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
   let left = Math.floor(seconds);

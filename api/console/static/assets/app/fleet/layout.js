@@ -6,8 +6,8 @@ export const CELL_PX = 200; // the largest cell of a fleet that is shown whole: 
 const ROUNDS = 8;
 
 /**
- * Return blocks {name, rows, x, y, columns, lines} and the size of the whole, for an area in pixels. The room
- * for names is in pixels too, so it follows from how large a cell will be.
+ * Return blocks {name, rows, x, y, columns, lines}, the size of the whole and the room above each block (`header`), for
+ * an area in pixels. The room for names is in pixels too, so it follows from how large a cell will be.
  */
 export function layOut(groups, area) {
   const total = groups.reduce((sum, group) => sum + group.rows.length, 0);
@@ -44,7 +44,7 @@ function pack(groups, width, { header, gap }) {
     right = Math.max(right, x - gap);
     tall = Math.max(tall, lines + header);
   }
-  return { blocks, width: Math.max(right, 1), height: Math.max(y + tall, 1) };
+  return { blocks, width: Math.max(right, 1), height: Math.max(y + tall, 1), header };
 }
 
 const minimum = (name) => Math.min(12, Math.ceil(name.length * 0.5));

@@ -47,7 +47,7 @@ export function paint(context, { layout, looks, full, names, view, width, height
     if (block.x > right || block.y - 2 > bottom || block.x + block.columns < view.x || block.y + block.lines < view.y) continue;
     const next = layout.blocks[index + 1];
     const end = next?.y === block.y ? (next.x - view.x) * view.scale - NAME_GAP : width;
-    paintName(context, block, view, colours, end);
+    paintName(context, block, view, colours, { end, above: layout.header * view.scale });
     if (view.scale < SMALL) paintPicture(context, block, view, pictures.of(block));
     else paintCells(context, block, { looks, full, names, view, right, bottom, colours });
   }
@@ -55,18 +55,18 @@ export function paint(context, { layout, looks, full, names, view, width, height
   if (hovered >= 0) paintFrame(context, layout, hovered, view, colours.accent);
 }
 
-/** Write a block's name, which may be longer than the block: up to `end`, where the next one begins. */
-function paintName(context, block, view, colours, end) {
+/** Write a block's name up to `end`, where the next one begins; none where there is no room there or `above` the block. */
+function paintName(context, block, view, colours, { end, above }) {
   const size = Math.max(10, Math.min(13, view.scale * 1.1));
+  if (above < size) return;
   if (view.scale < 2 && block.columns * view.scale < 60) return;
   context.font = `600 ${size}px ${colours.font}`;
   context.fillStyle = colours.soft;
   context.textBaseline = "bottom";
   const x = (block.x - view.x) * view.scale;
   const y = (block.y - view.y) * view.scale - 3;
-  const room = Math.max(end - x, 40);
   const text = `${block.name}  ${block.rows.length.toLocaleString("en")}`;
-  context.fillText(shortened(context, text, room), x, y);
+  context.fillText(shortened(context, text, end - x), x, y);
 }
 
 function shortened(context, text, room) {

@@ -13,6 +13,7 @@ import { NumaPicture } from "./numa_picture.js";
 
 const REFRESH_MS = 3000;
 const SERVERS_MAX = 1000; // of one answer
+const AGGREGATES_SHOWN = 12; // the others are behind a click
 const UPDATE = "os_compute_api:os-services:update";
 
 export function Host({ id, query }) {
@@ -45,7 +46,9 @@ function Shown({ host, query, reload }) {
 
 function Aggregates({ names }) {
   if (!names.length) return null;
-  return html` · ${names.length === 1 ? "aggregate" : "aggregates"} ${[...names].sort().map((name, at) => html`${at > 0 && ", "}<a href=${address("/fleet", { aggregate: name })}>${name}</a>`)}`;
+  const links = [...names].sort().map((name, at) => html`${at > 0 && ", "}<a href=${address("/fleet", { aggregate: name })}>${name}</a>`);
+  if (names.length > AGGREGATES_SHOWN) return html`<details><summary>${format.count(names.length, "aggregate")}</summary>${links}</details>`;
+  return html` · ${names.length === 1 ? "aggregate" : "aggregates"} ${links}`;
 }
 
 const hasPicture = (node) => node.numa?.cells?.length > 0 || node.devices.length > 0;

@@ -55,7 +55,7 @@ function optionsOf({ series, big, height, suffix, width }) {
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: of("soft"), grid: { stroke: of("line"), width: 1 }, ticks: { stroke: of("line"), width: 1 }, font: "11px system-ui" };
   const incrs = [1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 604800]; // seconds people count in
-  const elapsed = (plot, ticks) => ticks.map((each) => (each ? format.duration(each) : "0"));
+  const elapsed = (plot, ticks) => ticks.map((each) => format.duration(each));
   const values = (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`);
   return {
     width, height, pxAlign: 0, legend: { show: big }, cursor: { show: big, drag: { x: false, y: false } },

@@ -62,8 +62,8 @@ function Services({ services, hosts }) {
     <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down${hosts.down.length < hosts.total - hosts.up ? `, of which ${format.whole(hosts.down.length)} are named here` : ""}` : ""}.
       ${" "}<a href=${address("/fleet", { as: "table" })}>All hosts</a></p>
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th><th scope="col" class="number">Waiting</th></tr></thead>
-      <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td>${each.binary === HOST_SERVICE ? html`<${HostLink} name=${each.host} />` : each.host}</td>
-        <td>${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td><td class="number">${each.figures?.queue_length === undefined ? "–" : format.whole(each.figures.queue_length)}</td></tr>`)}</tbody></table></div>
+      <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td class="long">${each.binary === HOST_SERVICE ? html`<${HostLink} name=${each.host} />` : each.host}</td>
+        <td class="long">${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td><td class="number">${each.figures?.queue_length === undefined ? "–" : format.whole(each.figures.queue_length)}</td></tr>`)}</tbody></table></div>
   </section>`;
 }
 
@@ -72,7 +72,7 @@ function Works({ works }) {
   if (!works.length) return null;
   return html`<section class="card flush" aria-labelledby="works-title"><h2 id="works-title">Under way</h2>
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of work under way"><table><thead><tr><th scope="col">Work</th><th scope="col">Stage</th><th scope="col">Cell</th><th scope="col" class="number">Count</th><th scope="col" class="number">Without a worker</th></tr></thead>
-      <tbody>${works.map((each) => html`<tr><th scope="row">${(each.operation ?? each.kind).replaceAll("_", " ")}</th><td>${each.stage?.replaceAll("_", " ") ?? "–"}</td><td>${each.cell ?? "–"}</td><td class="number">${format.whole(each.count)}</td><td class="number">${format.whole(each.without_lease)}</td></tr>`)}</tbody></table></div></section>`;
+      <tbody>${works.map((each) => html`<tr><th scope="row">${(each.operation ?? each.kind).replaceAll("_", " ")}</th><td>${each.stage?.replaceAll("_", " ") ?? "–"}</td><td class="long">${each.cell ?? "–"}</td><td class="number">${format.whole(each.count)}</td><td class="number">${format.whole(each.without_lease)}</td></tr>`)}</tbody></table></div></section>`;
 }
 
 /** This zone, those below it, and further down those that the summaries name. */
@@ -85,14 +85,14 @@ function Zones({ zones }) {
 
 function Zone({ zone }) {
   const isOwn = zone.state === "own"; // its zones are the other rows, and its summary is for its parents
-  return html`<tr><th scope="row" class="nowrap">${zone.path || "this zone"}</th><td>${isOwn ? "this zone" : html`<${ZoneState} state=${zone.state} />`}</td>
+  return html`<tr><th scope="row" class="long">${zone.path || "this zone"}</th><td>${isOwn ? "this zone" : html`<${ZoneState} state=${zone.state} />`}</td>
       <td class="number">${zone.hosts === null ? "–" : `${format.whole(zone.hosts_up)} of ${format.whole(zone.hosts)}`}</td>
       <td class="number">${isOwn ? "–" : zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>
     ${!isOwn && html`<${Below} zones=${zone.zones} path=${zone.path} />`}`;
 }
 
 function Below({ zones, path }) {
-  return zones.map(({ name, state, zones: below }) => html`<tr key=${name}><th scope="row" class="nowrap">${path}/${name}</th><td><${ZoneState} state=${state} /></td><td class="number">–</td><td class="number">–</td></tr>
+  return zones.map(({ name, state, zones: below }) => html`<tr key=${name}><th scope="row" class="long">${path}/${name}</th><td><${ZoneState} state=${state} /></td><td class="number">–</td><td class="number">–</td></tr>
     <${Below} zones=${below} path=${`${path}/${name}`} />`);
 }
 

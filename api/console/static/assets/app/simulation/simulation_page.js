@@ -34,7 +34,7 @@ function Page({ data }) {
     <div class="stack">
       <section class="card flush" aria-label="Hosts over time">
         <div class="controls">
-          <label class="field slider"><span>Time: ${format.duration(times[at]) || "0 s"}</span>
+          <label class="field slider"><span>Time: ${format.duration(times[at])}</span>
             <input type="range" min="0" max=${times.length - 1} value=${at} onInput=${(event) => change({ time: String(times[event.target.value]) })} aria-valuetext=${format.duration(times[at])} /></label>
           <${Field} label="Colour by use of"><${Select} value=${resourceClass} onChange=${(name) => change({ class: name })} options=${fleet.classes.map((name) => [name, format.className(name)])} /><//>
           <${Field} label="Group by"><${Select} value=${by} onChange=${(name) => change({ by: name, at: null, zoom: null })} options=${groupings(fleet)} /><//>

@@ -12,7 +12,7 @@ const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs
 export function Weights({ choice, hostName = (name) => name, noun = "host" }) {
   const hosts = [choice, ...choice.runners_up];
   const { active, idle } = weighersOf(hosts);
-  if (hosts.length === 1 && !active.length) return html`<p class="soft">Only ${hostName(choice.host)} was left: there was nothing to compare it with.</p>`;
+  if (hosts.length === 1 && !active.length) return html`<p class="soft">Only ${choice.host ? hostName(choice.host) : `one ${noun}`} was left: there was nothing to compare it with.</p>`;
   if (!active.length) {
     return html`<p class="soft">All ${noun}s had the same weight: ${idle.length ? `${idle.join(", ")} saw no difference between them.` : "no weigher is enabled."}</p>`;
   }
