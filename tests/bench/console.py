@@ -1,21 +1,17 @@
-"""Measurement of the console: first view, frames, and the cost of an open page, with 10,000 hosts.
+"""Measurement of the console: first view and frames with 10,000 hosts.
 
-Needs Chromium and Playwright, as the tests of the console do. The first view, its size and the
-cost of an open page are of a deployment with 10,000 simulated hosts in this process. Frames while
-panning are also measured with 100,000 hosts, which are an answer of the API that is made here.
+Needs Chromium and Playwright, as the tests of the console do. The first view and its size are of a
+deployment with 10,000 simulated hosts in this process. Both are also measured with 100,000 hosts,
+which are an answer of the API that is made here. ``open_page`` measures what an open page costs.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 import statistics
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +20,6 @@ import pytest
 
 from tests.console.browser import Tab, chromium
 from tests.console.deployment import Deployment, deployment, token_of
-from tests.fixtures.asking import Api
 
 HOSTS = 10_000
 SIMULATED = (
@@ -35,10 +30,7 @@ MADE = 100_000
 PAGE = 20_000
 RUNS = 5
 FRAMES = 120
-WINDOW_SECONDS = 60.0
 ASK_SECONDS = 3.0  # answers are kept for two seconds
-WINDOWS = 2
-CHANGE_SECONDS = 2.0
 PAN = """
 frames => new Promise(resolve => {
   const canvas = document.querySelector(".heat-map canvas");
@@ -116,12 +108,6 @@ def _bench(site: Deployment, browser: Any) -> None:
     print(f"{HOSTS:7,} hosts: first view with an empty cache: {Visit.median_of(cold)}")
     print(f"{HOSTS:7,} hosts: first view again: {Visit.median_of(warm)}")
     print(f"{HOSTS:7,} hosts: {frames_a_second(tab):.0f} frames a second while panning")
-    processor, answers = cost_of_open_page(site, tab)
-    print(
-        f"{HOSTS:7,} hosts: a new answer takes the services {processor * 1000:.0f} ms of "
-        f"processor time; an open page asks {answers:.1f} times a minute: "
-        f"{processor * answers / 60 * 100:.2f} % of a core"
-    )
     serve(tab, MADE)
     seconds = statistics.median(first_view(tab) for _ in range(RUNS))
     print(
@@ -220,59 +206,6 @@ def first_view(tab: Tab) -> float:
 
 def frames_a_second(tab: Tab) -> float:
     return 1000 / statistics.mean(tab.page.evaluate(PAN, FRAMES))
-
-
-def cost_of_open_page(site: Deployment, tab: Tab) -> tuple[float, float]:
-    """Return the processor seconds of a new answer, and the answers a minute to an open page.
-
-    A host changes every few seconds, so that no answer is like the last one. The services are this
-    process; what it takes without requests is measured in turns with requests for the fleet, more
-    often than a page asks.
-    """
-    asked: list[str] = []
-    tab.page.on("request", lambda request: asked.append(request.url))
-    quiet, busy = [], []
-    with changing_hosts(site.apis["root"]):
-        for _ in range(WINDOWS):
-            quiet.append(processor_seconds(lambda: None))
-            busy.append(processor_seconds(lambda: site.apis["root"].get("/armillary/fleet")))
-        tab.page.goto(f"{tab.url}/ui/fleet")
-        before = len(asked)
-        tab.page.wait_for_timeout(WINDOW_SECONDS * 1000)
-    answers = WINDOW_SECONDS / ASK_SECONDS
-    seconds = (statistics.mean(busy) - statistics.mean(quiet)) / answers
-    fleet = [url for url in asked[before:] if "/armillary/fleet" in url]
-    return seconds, len(fleet) * 60 / WINDOW_SECONDS
-
-
-def processor_seconds(act: Callable[[], object]) -> float:
-    """Return what this process takes in a window in which it acts every few seconds."""
-    began, end = time.process_time(), time.monotonic() + WINDOW_SECONDS
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, ASK_SECONDS))
-        act()
-    return time.process_time() - began
-
-
-@contextmanager
-def changing_hosts(root: Api) -> Iterator[None]:
-    """Disable and enable hosts in turn, until the block ends."""
-    services = root.get("/os-services", binary="armillary-compute")["services"]
-    is_over = threading.Event()
-
-    def change() -> None:
-        for service, status in itertools.product(services, ("disabled", "enabled")):
-            if is_over.wait(CHANGE_SECONDS):
-                return
-            root.request("PUT", f"/os-services/{service['id']}", json={"status": status})
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def serve(tab: Tab, count: int) -> None:
