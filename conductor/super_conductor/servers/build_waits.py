@@ -12,9 +12,11 @@ from objects.instances.explanation import BuildWait
 _MESSAGES = {
     Stage.SCHEDULING: "No decision about its host could be made so far.",
     Stage.CELL_HANDOVER: (
-        "The cell of its host does not answer. The build goes on when the cell is back."
+        "The cell of its host does not answer. The build continues when the cell is back."
     ),
-    Stage.WALKING: "Zones that may have a host do not answer. The build goes on when one is back.",
+    Stage.WALKING: (
+        "Zones that may have a host do not answer. The build continues when one is back."
+    ),
     Stage.STORING_IN_CELL0: "No host was found, and this could not be recorded so far.",
 }
 
