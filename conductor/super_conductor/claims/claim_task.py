@@ -73,6 +73,7 @@ class ClaimTask(SchedulingTask):
         self._only_zone: str | None = None
         self._entries: list[str] = []
         self._failed_zones: list[str] = []
+        self._silent_zones: list[str] = []
         self._claim_in_zone: ResourceClaim | None = None
         self._selections: list[Selection] = []
         self._trace: DecisionTrace | None = None
@@ -167,7 +168,7 @@ class ClaimTask(SchedulingTask):
 
         Each zone chooses among its own pools. Another zone is stored before it is asked. The next
         one is asked when it is certain that this one holds nothing. Raises ZoneUnavailable while
-        that is not known.
+        that is not known; NoHostYet if only zones that do not answer are left.
         """
         if self._selections:
             return
@@ -180,6 +181,9 @@ class ClaimTask(SchedulingTask):
             LOG.info("%s: no claim in zone %s: %s", self.lease.key, path or "(own)", reason)
             where = "Another" if path else "This"  # users see it, but no names of zones
             reasons = cut(f"{reasons} {where} zone: {reason}".lstrip())
+        wait = absence.wait_for(self._env, self._silent_zones, self._work.claim.created_at)
+        if wait is not None:
+            raise NoHostYet(wait)
         raise PermanentFailure(reasons or NO_POOL, reasons or NO_POOL)
 
     def _zones_left(self) -> list[str]:
@@ -225,6 +229,7 @@ class ClaimTask(SchedulingTask):
         except exception.ZoneUnavailable:
             if not is_new:
                 raise
+            self._silent_zones.append(path)
             return "it does not answer"
         except (exception.Invalid, exception.NotFound) as error:
             return error.message

@@ -24,7 +24,11 @@ def reason_to_wait(
     by their last summaries.
     """
     zones = [] if trace is None else trace.zones
-    absent = silent_among(zones) | stale_among(zones)
+    return wait_for(env, silent_among(zones) | stale_among(zones), accepted_at)
+
+
+def wait_for(env: Environment, absent: Collection[object], accepted_at: datetime) -> str | None:
+    """Return a sentence if a request may wait for these zones; None if not any more."""
     limit = timedelta(seconds=env.conf.zones.absence_wait_seconds)
     if not absent or moment(env.now()) >= accepted_at + limit:
         return None

@@ -169,6 +169,26 @@ def test_a_pool_that_was_taken_meanwhile_leads_to_the_next_best(tree: Tree) -> N
     assert (tree.holders(made.uuid), tree.records(made.uuid)) == (["root"], ["root"])
 
 
+def test_a_claim_waits_for_the_zone_that_alone_can_serve(tree: Tree) -> None:
+    """It offered its pool, and is down when it is asked; it is waited for as for builds."""
+    tree.add_pool("eu", 500)
+    link = tree.root.bus_to(tree.zones["eu"])
+
+    def go_away(step: str) -> None:
+        link.is_down = link.is_down or step == "try zones of claim"
+
+    tree.root.before_step = go_away
+    made = tree.claims.create()
+    tree.root.workers.work()
+    assert link.is_down
+    assert tree.claims.get(made.uuid).state == ClaimState.PENDING
+    tree.root.before_step = lambda step: None
+    link.is_down = False
+    tree.settle()
+    assert tree.claims.get(made.uuid).state == ClaimState.ACTIVE
+    assert tree.holders(made.uuid) == ["eu"]
+
+
 @pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("effect", [each / 2 for each in range(5, 56, 12)])
 def test_the_origin_may_be_killed_on_its_way_to_the_next_zone(tree: Tree, effect: float) -> None:
