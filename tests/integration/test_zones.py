@@ -475,15 +475,17 @@ def claim_once(root: ZoneDeployment, **more: Any) -> str:
 def answered(root: ZoneDeployment, method: str, path: str, **more: Any) -> requests.Response:
     """Send a request until it is answered: done, or that what it ends is gone."""
 
-    def send() -> requests.Response | None:
+    def send() -> list[requests.Response]:
         try:
             answer = root.request(method, path, **more)
         except requests.RequestException:
-            return None
-        return answer if answer.ok or answer.status_code == 404 else None
+            return []
+        return [answer] if answer.ok or answer.status_code == 404 else []
 
-    answer: requests.Response = wait_for(send, f"{method} {path} is answered", PATIENCE_SECONDS)
-    return answer
+    found: list[requests.Response] = wait_for(
+        send, f"{method} {path} is answered", PATIENCE_SECONDS
+    )
+    return found[0]
 
 
 def claim_states(root: ZoneDeployment) -> dict[str, str]:
