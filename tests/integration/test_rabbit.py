@@ -388,7 +388,7 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     with caplog.at_level(logging.DEBUG):
         close_connections(vhost)
         wait_for(
-            lambda: caplog.text.count("heard before") >= BEFORE_CUT, "the repeats", SECONDS_MAX
+            lambda: caplog.text.count("received before") >= BEFORE_CUT, "the repeats", SECONDS_MAX
         )
         caller.tell(admin_context(), BEFORE_CUT)
         heard.append(endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)))
@@ -397,7 +397,7 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     assert sorted(heard) == list(range(BEFORE_CUT + 1))
     assert endpoint.values.empty()
     about = [each for each in caplog.records if "uplicate" in each.getMessage()]
-    about += [each for each in caplog.records if "heard before" in each.getMessage()]
+    about += [each for each in caplog.records if "received before" in each.getMessage()]
     assert {each.levelno for each in about} == {logging.DEBUG}
 
 
