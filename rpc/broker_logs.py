@@ -4,7 +4,9 @@ import logging
 import time
 from collections.abc import Mapping
 
-from oslo_messaging import RPCDispatcherError
+from amqp.exceptions import AMQPError
+from kombu.exceptions import KombuError
+from oslo_messaging import MessageDeliveryFailure, RPCDispatcherError
 
 from armillary.logs.masking import mask_passwords
 from rpc.broker.exchanges import NotDeclaredYet
@@ -29,6 +31,9 @@ _UNREADABLE = "Failed to process message"
 IGNORED = "Ignored a malformed message"
 """Said of those that the library cannot read, before or after it has acknowledged them."""
 _UNHANDLED = "Exception during message handling"
+_RECEIVING_LOGGER = "oslo_utils.excutils"
+_RETRIED = "Unexpected exception occurred"
+_BROKER_ERRORS = (MessageDeliveryFailure, AMQPError, KombuError, OSError)
 _REPEAT_SECONDS = 60.0
 
 
@@ -115,6 +120,29 @@ class _UnknownCalls(logging.Filter):
         return True
 
 
+class _FailedReceives(logging.Filter):
+    """Let one line a minute say why nothing can be received, as when an account is refused.
+
+    The library logs a traceback for each listener.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not (str(record.msg).startswith(_RETRIED) and isinstance(error, _BROKER_ERRORS)):
+            return True
+        now = time.monotonic()
+        if now - self._said_at < _REPEAT_SECONDS:
+            return False
+        self._said_at = now
+        reason = " ".join(mask_passwords(str(error)).split())
+        _replace(record, logging.WARNING, f"Cannot receive from the broker, retrying: {reason}")
+        return True
+
+
 def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
     """Return what the driver waits for, if a record says that another account has to create it."""
     facts = record.args
@@ -130,6 +158,7 @@ def _replace(record: logging.LogRecord, level: int, reason: Exception | str) -> 
 _filter = _OncePerMinute()
 _unsent_answers = _UnsentAnswers()
 _unknown_calls = _UnknownCalls()
+_failed_receives = _FailedReceives()
 
 
 def quieten() -> None:
@@ -138,6 +167,7 @@ def quieten() -> None:
         _add(name, _filter)
     _add(_ANSWERING_LOGGER, _unsent_answers)
     _add(_ANSWERING_LOGGER, _unknown_calls)
+    _add(_RECEIVING_LOGGER, _failed_receives)
 
 
 def _add(name: str, limit: logging.Filter) -> None:

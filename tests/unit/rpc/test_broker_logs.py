@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import oslo_messaging
 import pytest
+from amqp.exceptions import AccessRefused
 
 from rpc import broker_logs
 from rpc.broker.exchanges import NotDeclaredYet
@@ -91,6 +92,35 @@ def test_calls_of_what_is_not_there_are_one_line_a_minute(
     clock[0] += 61
     fail(oslo_messaging.UnsupportedVersion("99.0"))
     assert len(lines(caplog)) == 1
+
+
+def test_an_account_that_is_refused_is_one_line_a_minute(
+    caplog: pytest.LogCaptureFixture, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For all listeners together; an error that is not the broker's keeps its traceback."""
+    retrying = logging.getLogger("oslo_utils.excutils")
+    monkeypatch.setattr(retrying, "filters", [broker_logs._FailedReceives()])
+    refused = oslo_messaging.MessageDeliveryFailure("no access to vhost 'cell1'")
+    errors = ((0, refused, 1), (1, AccessRefused("no access"), 0), (61, OSError("reset"), 1))
+    for seconds, error, count in errors:
+        clock[0] = 2000.0 + seconds
+        _retry(error)
+        assert [level for level, _text in lines(caplog)] == ["WARNING"] * count
+    _retry(refused)
+    _retry(KeyError("a fault of ours"))
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.exc_info
+
+
+def _retry(error: Exception) -> None:
+    """Log an error as oslo.utils does between two tries of a listener."""
+    try:
+        raise error
+    except type(error):
+        logging.getLogger("oslo_utils.excutils").exception(
+            "Unexpected exception occurred %d time(s)... retrying.", 1
+        )
 
 
 def test_a_message_that_cannot_be_read_is_one_line_a_minute(
