@@ -65,7 +65,7 @@ BAD_LENGTHS = {
     "empty": b"Content-Length:\r\n",
     "with a sign": b"Content-Length: +13\r\n",
     "as Python writes it": b"Content-Length: 1_3\r\n",
-    "two": b"Content-Length: 5\r\nContent-Length: 13\r\n",
+    "of too many digits": b"Content-Length: 99999999999999999999\r\n",
 }
 
 
@@ -81,7 +81,10 @@ BODIES = {
     "none": (b"", 400, "Malformed JSON"),
     "short": (b"Content-Length: 5\r\n", 400, "Malformed JSON"),
     "cut off": (b"Content-Length: 100\r\n", 400, "13 of 100 bytes"),
-    "huge": (b"Content-Length: 99999999999999999999\r\n", 413, "99999999999999999999 bytes"),
+    "huge": (b"Content-Length: 999999999999999999\r\n", 413, "999999999999999999 bytes"),
+    "two": (
+        b"Content-Length: 13\r\nContent-Length: 13\r\n", 400, "may have one Content-Length",
+    ),
     "chunked": (b"Transfer-Encoding: chunked\r\n", 411, "not chunked"),
     "chunked, with a length": (
         b"Content-Length: 13\r\nTransfer-Encoding: chunked\r\n", 400, "Content-Length",
