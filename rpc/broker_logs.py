@@ -1,5 +1,6 @@
 """Log lines of the messaging libraries: repeats are limited, and waiting counts as normal."""
 
+import abc
 import logging
 import time
 from collections.abc import Mapping
@@ -98,11 +99,8 @@ class _UnsentAnswers(logging.Filter):
         return True
 
 
-class _UnknownCalls(logging.Filter):
-    """Let one line a minute say that a message calls what this server does not have.
-
-    The library logs a traceback for each, and any process with a key may send as many as it likes.
-    """
+class _OneLineAMinute(logging.Filter, abc.ABC):
+    """Let one line a minute, at WARNING, stand for records with tracebacks of one kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,37 +108,40 @@ class _UnknownCalls(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if record.msg != _UNHANDLED or not isinstance(error, RPCDispatcherError):
+        line = self._line_for(str(record.msg), error)
+        if line is None:
             return True
         now = time.monotonic()
         if now - self._said_at < _REPEAT_SECONDS:
             return False
         self._said_at = now
-        _replace(record, logging.WARNING, error)
+        _replace(record, logging.WARNING, line)
         return True
 
+    @abc.abstractmethod
+    def _line_for(self, message: str, error: BaseException | None) -> str | None:
+        """Return the line for a record of the kind, None for any other."""
 
-class _FailedReceives(logging.Filter):
-    """Let one line a minute say why nothing can be received, as when an account is refused.
 
-    The library logs a traceback for each listener.
+class _UnknownCalls(_OneLineAMinute):
+    """Calls of what this server does not have.
+
+    Any process with a key may send as many as it likes.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._said_at = float("-inf")
+    def _line_for(self, message: str, error: BaseException | None) -> str | None:
+        is_unknown = message == _UNHANDLED and isinstance(error, RPCDispatcherError)
+        return str(error) if is_unknown else None
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if record.exc_info else None
-        if not (str(record.msg).startswith(_RETRIED) and isinstance(error, _BROKER_ERRORS)):
-            return True
-        now = time.monotonic()
-        if now - self._said_at < _REPEAT_SECONDS:
-            return False
-        self._said_at = now
+
+class _FailedReceives(_OneLineAMinute):
+    """Failures to receive, as when an account is refused: one for each listener."""
+
+    def _line_for(self, message: str, error: BaseException | None) -> str | None:
+        if not (message.startswith(_RETRIED) and isinstance(error, _BROKER_ERRORS)):
+            return None
         reason = " ".join(mask_passwords(str(error)).split())
-        _replace(record, logging.WARNING, f"Cannot receive from the broker, retrying: {reason}")
-        return True
+        return f"Cannot receive from the broker, retrying: {reason}"
 
 
 def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
