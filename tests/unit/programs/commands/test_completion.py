@@ -77,37 +77,41 @@ def test_each_shell_has_its_script(shell: str, armillary: Armillary, tmp_path: P
         subprocess.run([str(shutil.which(shell)), "-n", str(path)], check=True)
 
 
+def bash(script: str, text: str, *, program: str, folder: Path) -> str:
+    """Return the output of bash after the script, in a folder with a program ``armillary``."""
+    path = folder / "armillary"
+    path.write_text(f"#!/bin/sh\n{program}\n")
+    path.chmod(0o755)
+    ended = subprocess.run(
+        ["bash", "-c", script + text], check=True, capture_output=True, text=True, cwd=folder,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    return ended.stdout
+
+
 @pytest.mark.parametrize(
     "name", ["$(touch made)", "`touch made`", "a;touch made", "a b", "*", "it's", "a\\", "~", "é"]
 )
 def test_a_completed_name_runs_nothing(name: str, armillary: Armillary, tmp_path: Path) -> None:
     """It is one word of the line that bash makes, and the name."""
-    program = tmp_path / "armillary"
-    program.write_text(f"#!/bin/sh\nprintf '%s\\n' {shlex.quote(name)}\n")
-    program.chmod(0o755)
-    text = armillary("completion", "bash").out + (
+    said = bash(
+        armillary("completion", "bash").out,
         "COMP_LINE='armillary server show '; COMP_POINT=${#COMP_LINE}; _armillary\n"
-        'eval "set -- ${COMPREPLY[0]}"; printf "%s|%s" "$#" "$1"'
+        'eval "set -- ${COMPREPLY[0]}"; printf "%s|%s" "$#" "$1"',
+        program=f"printf '%s\\n' {shlex.quote(name)}",
+        folder=tmp_path,
     )
-    ended = subprocess.run(
-        ["bash", "-c", text], check=True, capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )  # fmt: skip
-    assert ended.stdout == f"1|{name}"
+    assert said == f"1|{name}"
     assert not (tmp_path / "made").exists()
 
 
 def test_bash_completes_a_command(armillary: Armillary, tmp_path: Path) -> None:
     """The script asks the program that is installed; words with ":" and "=" stay whole."""
-    program = tmp_path / "armillary"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m programs.client "$@"\n')
-    program.chmod(0o755)
-    text = armillary("completion", "bash").out + (
+    said = bash(
+        armillary("completion", "bash").out,
         "for COMP_LINE in 'armillary server ev' 'armillary group create g --policy=soft-s'; do "
-        "COMP_POINT=${#COMP_LINE}; _armillary; echo ${COMPREPLY[@]}; done"
+        "COMP_POINT=${#COMP_LINE}; _armillary; echo ${COMPREPLY[@]}; done",
+        program=f'cd {Path.cwd()} && exec {sys.executable} -m programs.client "$@"',
+        folder=tmp_path,
     )
-    ended = subprocess.run(
-        ["bash", "-c", text], check=True, capture_output=True, text=True,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )  # fmt: skip
-    assert ended.stdout.split() == ["evacuate", "event", "events", "soft-spread"]
+    assert said.split() == ["evacuate", "event", "events", "soft-spread"]

@@ -238,6 +238,14 @@ def test_a_locked_server_is_not_deleted_softly(
         plane.operations.soft_delete(a_user(), uuid)
 
 
+def expire(plane: ControlPlane, cell: CellConductor, *uuids: str) -> None:
+    """Have servers soft-deleted for longer than they are kept."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    for each in uuids:
+        change(cell, each, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    plane.clock.advance(61)
+
+
 def test_what_was_kept_long_enough_is_deleted_for_good(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
@@ -261,9 +269,7 @@ def test_servers_that_are_kept_hide_none_that_was_kept_long_enough(
 ) -> None:
     """A list has a bound, and begins with the newest servers."""
     monkeypatch.setattr(retention, "BATCH_SIZE", 1)
-    plane.conf.set_override("reclaim_instance_interval", 60)
-    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
-    plane.clock.advance(61)
+    expire(plane, cell, uuid)
     (newer,) = plane.build()
     created = moment(plane.clock())
     change(cell, newer, vm_state="soft-delete", updated_at=created, created_at=created)
@@ -279,11 +285,8 @@ def test_a_server_that_is_restored_while_others_are_deleted_is_not(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """It was listed with them, as kept for long enough."""
-    plane.conf.set_override("reclaim_instance_interval", 60)
     both = {uuid, *plane.build()}
-    for each in both:
-        change(cell, each, vm_state="soft-delete", updated_at=moment(plane.clock()))
-    plane.clock.advance(61)
+    expire(plane, cell, *both)
 
     def delete(context: RequestContext, deleted: str) -> None:
         (other,) = both - {deleted}
@@ -301,9 +304,7 @@ def test_a_server_that_is_restored_as_it_is_reclaimed_is_not(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """The restore was accepted after the server was listed, or waits for its cell."""
-    plane.conf.set_override("reclaim_instance_interval", 60)
-    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
-    plane.clock.advance(61)
+    expire(plane, cell, uuid)
     reclaiming = Reclaimer(
         plane.conf, plane.database, plane.peers.cells, plane.deletes.delete, plane.clock
     )
@@ -324,9 +325,7 @@ def test_a_reclaim_goes_on_after_a_kill(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """The conductor died after its cell had agreed, and before the delete was stored."""
-    plane.conf.set_override("reclaim_instance_interval", 60)
-    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
-    plane.clock.advance(61)
+    expire(plane, cell, uuid)
 
     def die(context: RequestContext, deleted: str) -> None:
         raise Killed
