@@ -131,15 +131,15 @@ console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each 
 	$(TIMED) tests/console
 
 # Nothing is sampled here: all cases of what `make test` samples or runs a share of, and what is marked as long. The
-# unit tests take the processors longest and begin at once; of the others three groups run at a time, which mostly
-# wait, and three files of the deployments, which have the most to do.
+# unit tests take the processors longest and begin at once, in two parts; of the others three groups run at a time,
+# which mostly wait, and three files of the deployments, which have the most to do.
 LONG = nice -n 1 $(PYTEST) -m long --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
-LONG_GROUPS := $(addprefix long-,units deployments faults functional guests placement console)
+LONG_GROUPS := $(addprefix long-,units units-conductor deployments faults functional guests console placement)
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
-	@$(MAKE) --no-print-directory -k -j 4 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(MAKE) --no-print-directory -k -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		cat $(GROUPS)/*.slowest $(GROUPS)/*.outcome; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
@@ -162,7 +162,10 @@ long-console:
 	$(LONG) tests/console
 
 long-units:
-	$(LONG) tests/unit
+	$(LONG) --ignore tests/unit/conductor tests/unit
+
+long-units-conductor:
+	$(LONG) tests/unit/conductor
 
 costs: $(TEST) $(LIBVIRT) ## Measure which unit tests are costly: `make test` runs a share of them with each commit
 	$(PYTEST) --measure-costs --run-minutes-max 60 -m 'not long' tests/unit
