@@ -2,6 +2,7 @@
 
 import csv
 import logging
+import os
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,15 +35,15 @@ _ACTIVE_IN_QUOTES = re.compile(r"[\\$`]")
 
 
 class Table(ListFormatter, SingleFormatter):
-    """Columns of plain text, as wide as the terminal."""
+    """Columns of plain text: as wide as the terminal, or as their content where there is none."""
 
     def add_argument_group(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--max-width",
             metavar="N",
             type=int,
-            help="maximum width of a table in characters, 0: unlimited (default: the terminal's, "
-            f"or {text_table.DEFAULT_SIZE[0]})",
+            help="maximum width of a table in characters, 0: unlimited (default: $COLUMNS or the "
+            "terminal's; unlimited in a file or pipe)",
         )
 
     def emit_list(
@@ -51,7 +52,7 @@ class Table(ListFormatter, SingleFormatter):
         rows = [list(row) for row in data]
         right = [isinstance(value, int | float) for value in rows[0]] if rows else []
         texts = [list(column_names), *([_text(value) for value in row] for row in rows)]
-        width = _width(parsed_args)
+        width = _width(parsed_args, stdout)
         if not parsed_args.columns:
             shown = text_table.columns_that_say_something(texts, width)
             texts = [[row[column] for column in shown] for row in texts]
@@ -62,7 +63,7 @@ class Table(ListFormatter, SingleFormatter):
         self, column_names: Names, data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         rows = [[name, _text(value)] for name, value in zip(column_names, data, strict=True)]
-        _write(stdout, text_table.lines(rows, _width(parsed_args)))
+        _write(stdout, text_table.lines(rows, _width(parsed_args, stdout)))
 
 
 class Csv(CSVLister):
@@ -192,10 +193,11 @@ def _write(stdout: TextIO, lines: Iterable[str]) -> None:
     stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _width(parsed_args: Namespace) -> int | None:
-    if parsed_args.max_width is None:
-        return text_table.screen_width()
-    return parsed_args.max_width if parsed_args.max_width > 0 else None
+def _width(parsed_args: Namespace, stdout: TextIO) -> int | None:
+    """Return the width that a table must fit. What ``grep`` and ``awk`` read is not wrapped."""
+    if parsed_args.max_width is not None:
+        return parsed_args.max_width if parsed_args.max_width > 0 else None
+    return text_table.screen_width() if os.environ.get("COLUMNS") or stdout.isatty() else None
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from programs.display.output import Csv, Shell, Value, items_of
+from programs.display.output import Csv, Shell, Table, Value, items_of
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -93,6 +93,37 @@ def test_no_text_commands_the_terminal(form: Any, stdout: io.StringIO) -> None:
     else:
         form.emit_list(["a"], [[value]], stdout, options)
     assert ("\x1b" in stdout.getvalue()) is not stdout.isatty()
+
+
+@pytest.mark.parametrize(
+    ("stdout", "columns", "max_width", "is_wrapped"),
+    [
+        (Terminal, None, None, True),
+        (io.StringIO, None, None, False),
+        (io.StringIO, "100", None, True),
+        (io.StringIO, None, 100, True),
+        (Terminal, None, 0, False),
+    ],
+    ids=["terminal", "pipe", "pipe with COLUMNS", "pipe with --max-width", "unlimited"],
+)
+def test_a_table_fits_a_terminal_and_is_not_wrapped_in_a_pipe(
+    stdout: type[io.StringIO],
+    columns: str | None,
+    max_width: int | None,
+    is_wrapped: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There each item is one line with all columns, for ``grep`` and ``awk``."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    out = stdout()
+    options = Namespace(max_width=max_width, columns=[])
+    row = ["one two " * 12, "three four " * 12, ""]
+    Table().emit_list(["First", "Second", "Empty"], [row], out, options)
+    title, *lines = out.getvalue().splitlines()
+    assert (len(lines) > 1) is is_wrapped
+    assert ("Empty" in title) is not is_wrapped
 
 
 def test_an_empty_list_says_so(armillary: Armillary) -> None:
