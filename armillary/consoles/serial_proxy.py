@@ -27,6 +27,7 @@ from armillary.consoles import handshake
 from armillary.consoles.accepting import BoundedListener
 from armillary.consoles.console_links import ConsoleKeys, ConsoleLink, open_sealed
 from armillary.consoles.grant_checks import NO_ANSWER, NO_LONGER_GRANTED, GrantChecks, NoAnswer
+from armillary.http.request_head import flaw_of_hosts, flaw_of_target
 
 LOG = logging.getLogger(__name__)
 
@@ -101,7 +102,11 @@ class SerialProxy:
         self._server.shutdown()
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Refuse a request without a valid link, before it becomes a WebSocket."""
+        """Refuse an unclear request and one without a valid link, before it is a WebSocket."""
+        hosts = request.headers.get_all("Host")
+        flaw = flaw_of_target(request.path) or flaw_of_hosts(hosts, version=request.protocol)
+        if flaw is not None:
+            return connection.respond(http.HTTPStatus.BAD_REQUEST, f"{flaw}\n")
         try:
             self._link(request)
         except exception.Invalid as error:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import ipaddress
 import logging
-import re
 import resource
 import socket
 import threading
@@ -17,16 +16,9 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
-from armillary.http import own_origin
+from armillary.http import own_origin, request_head
 from armillary.http.chunked_body import ChunkedBody
-from armillary.http.connections import (
-    BodyRoom,
-    Limits,
-    PatientConnection,
-    Sender,
-    crowded_out,
-    is_length,
-)
+from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
 from armillary.http.tls import TlsAdapter, TlsFiles
 
 LOG = logging.getLogger(__name__)
@@ -39,18 +31,8 @@ POLL_SECONDS = 0.01
 STOP_DELAY_SECONDS = 0.1  # how often cheroot checks whether to stop
 
 # cheroot's own answers, in the wording that clients of these APIs expect.
-_WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
-_MALFORMED_LENGTH = next(iter(_WORDS))
+_WORDS = {request_head.MALFORMED_LENGTH: "content-length header must be an integer"}
 _HEAD = b"HEAD"
-_SINGLE = frozenset(
-    {
-        b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key",
-        b"Content-Length",
-    }
-)  # fmt: skip
-_CONTROL = re.compile(rb"[\0-\x08\n-\x1f\x7f]")
-"""Not the tab; some of the others are stripped as blanks here, and part of a value elsewhere."""
-_HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
 """Takes status and reason; returns headers and body of an answer made without the application."""
@@ -64,72 +46,52 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class _HeadLines:
-    """Lines of a head; raise ValueError for one that a proxy may parse differently."""
-
-    def __init__(self, head: Any) -> None:
-        self._head = head
-
-    def readline(self) -> bytes:
-        line: bytes = self._head.readline()
-        name, colon, _ = line.partition(b":")
-        if line[:1] in (b" ", b"\t"):
-            raise ValueError("A header may not be folded into several lines.")
-        if colon and not _HEADER_NAME.fullmatch(name):
-            raise ValueError("A header has a malformed name.")
-        if _CONTROL.search(line.removesuffix(b"\r\n")):
-            raise ValueError("A header contains a control character.")
-        return line
-
-
-class _HeaderReader(cheroot_server.HeaderReader):
-    """Drop headers with an underscore: applications cannot tell them from those with a hyphen."""
-
-    def __call__(self, rfile: Any, hdict: Any = None) -> Any:
-        return super().__call__(_HeadLines(rfile), hdict)
-
-    def _allow_header(self, key_name: bytes) -> bool:
-        return b"_" not in key_name
-
-
-class _Headers(dict[bytes, bytes]):
-    """Reject repeated headers where a proxy might use the other one, and a malformed length."""
-
-    def __setitem__(self, name: bytes, value: bytes) -> None:
-        if name in _SINGLE and name in self:
-            raise ValueError(f"A request may have one {name.decode()} header.")
-        if name == b"Content-Length" and not is_length(value):
-            raise ValueError(_MALFORMED_LENGTH)
-        super().__setitem__(name, value)
-
-
 class _Request(cheroot_server.HTTPRequest):
     """Close the connection after a chunked or very long body, which may not have been read whole.
 
     Requests rejected before they reach the application are answered by ``refusal``.
     """
 
-    header_reader = _HeaderReader()
+    header_reader = request_head.HeaderReader()
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.inheaders = _Headers()
+        self.inheaders = request_head.Headers()
+
+    def read_request_line(self) -> bool:
+        """Refuse a version that may be understood as another, and a target that names a host."""
+        try:
+            is_read = super().read_request_line()  # type: ignore[no-untyped-call]
+        except ValueError:  # of half an address
+            return self._passes("Malformed Request-URI")
+        if not is_read:
+            return False
+        flaw = request_head.flaw_of_target(self.uri.decode("latin-1"))
+        if self.request_protocol.decode("latin-1") not in request_head.VERSIONS:
+            flaw = "Malformed Request-Line: bad version"
+        return self._passes(flaw)
 
     def read_request_headers(self) -> bool:
-        """Refuse a body whose end a proxy may see elsewhere."""
+        """Refuse an unclear ``Host``, and a body whose end a proxy may see elsewhere."""
         if not super().read_request_headers():  # type: ignore[no-untyped-call]
             return False
+        hosts = [self.inheaders[b"Host"].decode("latin-1")] if b"Host" in self.inheaders else []
+        flaw = request_head.flaw_of_hosts(hosts, version=self.response_protocol)
+        return self._passes(flaw or self._flaw_of_length())
+
+    def _flaw_of_length(self) -> str | None:
         encoding = self.inheaders.get(b"Transfer-Encoding")
         if encoding is None:
-            return True
+            return None
         is_clear = encoding.lower() == b"chunked" and b"Content-Length" not in self.inheaders
         if is_clear and self.response_protocol == "HTTP/1.1":
-            return True
-        self.simple_response(
-            "400 Bad Request",
-            "A body has a Content-Length or, in HTTP/1.1, the Transfer-Encoding chunked.",
-        )
-        return False
+            return None
+        return "A body has a Content-Length or, in HTTP/1.1, the Transfer-Encoding chunked."
+
+    def _passes(self, flaw: str | None) -> bool:
+        if flaw is not None:
+            self.simple_response("400 Bad Request", flaw)
+        return flaw is None
 
     def respond(self) -> None:
         length = int(self.inheaders.get(b"Content-Length") or 0)

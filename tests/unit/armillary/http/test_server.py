@@ -261,6 +261,17 @@ def test_a_length_that_is_none_is_a_bad_request(
     "lines",
     [
         b"Host: a\r\nHost: b",
+        b"Host: a\r\nHost: a",
+        b"X-Note: b",
+        b"Host:",
+        b"Host: user@a",
+        b"Host: a:b@c",
+        b"Host: a/b",
+        b"Host: a, b",
+        b"Host: a:80:80",
+        b"Host: a:80x",
+        b"Host: [::1",
+        b"Host: a\xe9",
         b"Host: a\r\nX-Auth-Token: guest\r\nX-Auth-Token: admin",
         b"Host: a\r\nOrigin: a\r\nOrigin: b",
         b"Host: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -278,6 +289,17 @@ def test_a_length_that_is_none_is_a_bad_request(
     ],
     ids=[
         "two-hosts",
+        "twice-the-same-host",
+        "no-host",
+        "empty-host",
+        "user-and-host",
+        "user-and-password-and-host",
+        "host-and-path",
+        "joined-hosts",
+        "two-ports",
+        "a-port-that-is-none",
+        "half-an-address",
+        "host-in-bytes",
         "two-tokens",
         "two-origins",
         "length-and-chunks",
@@ -304,15 +326,46 @@ def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(
 
 @pytest.mark.parametrize(
     "request_line",
-    [b"GET http://evil.example/ HTTP/1.1", b"GET http:// HTTP/1.1",
-     b"GET //evil.example HTTP/1.1 x"],
-)  # fmt: skip
+    [
+        b"GET http://evil.example/ HTTP/1.1",
+        b"GET http:// HTTP/1.1",
+        b"GET //evil.example HTTP/1.1",
+        b"GET //[evil HTTP/1.1",
+        b"OPTIONS http://evil.example/ HTTP/1.1",
+        b"OPTIONS //evil.example HTTP/1.1",
+        b"CONNECT evil.example:80 HTTP/1.1",
+    ],
+)
 def test_a_target_that_names_a_host_is_refused(
     serve: Callable[..., HttpServer], request_line: bytes
 ) -> None:
     """It would be another one than that of the Host header, which is checked."""
     answer = raw(serve(echo), request_line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 405 "))
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"GET /a\tb HTTP/1.1", b"GET /a\x0bb HTTP/1.1", b"GET / HTTP/+1.1", b"GET / HTTP/1.-1",
+     b"GET / HTTP/1.01", b"GET / HTTP/1.1 x", b"GET / HTTP/0.9"],
+)  # fmt: skip
+def test_a_request_line_that_a_proxy_may_read_in_another_way_is_refused(
+    serve: Callable[..., HttpServer], request_line: bytes
+) -> None:
+    """A tab would be dropped from the path, and a version decides what a head has to have."""
+    answer = raw(serve(echo), request_line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 "))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"GET / HTTP/1.0", b"GET / HTTP/1.0\r\nHost: x", b"GET / HTTP/1.1\r\nHost: a_b.example:",
+     b"GET / HTTP/1.1\r\nHost: [fe80::1%25eth0]:8774", b"OPTIONS * HTTP/1.1\r\nHost: x"],
+)  # fmt: skip
+def test_a_clear_host_is_accepted(serve: Callable[..., HttpServer], head: bytes) -> None:
+    """Of HTTP/1.0, which probes of load balancers speak, none is asked for."""
+    answer = raw(serve(echo), head + b"\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_chunks_of_an_old_client_are_not_a_second_request(serve: Callable[..., HttpServer]) -> None:

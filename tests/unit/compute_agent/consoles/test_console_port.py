@@ -178,17 +178,30 @@ def test_a_line_has_to_be_complete_in_time(monkeypatch: pytest.MonkeyPatch) -> N
             handshake.receive_token(near)
 
 
-@pytest.mark.parametrize("path", ["//[", "//[?token=x", "/?token=%ff&token", "/?" + "&" * 1000])
+@pytest.mark.parametrize(
+    ("path", "hosts", "status"),
+    [
+        ("//[", ["console"], 400),
+        ("//[?token=x", ["console"], 400),
+        ("http://evil.example/?token=x", ["console"], 400),
+        ("/?token=x", [], 400),
+        ("/?token=x", ["console", "evil.example"], 400),
+        ("/?token=x", ["user@console"], 400),
+        ("/?token=%ff&token", ["console"], 403),
+        ("/?" + "&" * 1000, ["console"], 403),
+    ],
+)
 def test_an_odd_address_of_a_console_is_refused(
-    path: str, caplog: pytest.LogCaptureFixture
+    path: str, hosts: list[str], status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And nothing of it is in the log."""
     with running_proxy() as links:
         url = url_of(links, UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         with socket.create_connection(address, SECONDS_MAX) as caller:
-            caller.sendall(f"GET {path} HTTP/1.1\r\nHost: console\r\n\r\n".encode())
-            assert caller.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 403"
+            head = [f"GET {path} HTTP/1.1", *(f"Host: {host}" for host in hosts), "", ""]
+            caller.sendall("\r\n".join(head).encode())
+            assert caller.recv(12, socket.MSG_WAITALL) == f"HTTP/1.1 {status}".encode()
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
