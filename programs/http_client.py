@@ -28,7 +28,7 @@ DEFAULT_TIMEOUT_SECONDS = 60.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MESSAGE_CHARACTERS_MAX = 2000
 STREAM_BYTES = 512
-"""Bytes of a stream that are read at once, unless it sends smaller chunks."""
+"""Bytes of a stream that are read at a time, unless it sends smaller chunks."""
 
 VERSION_PATH = "v2.1"
 TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header

@@ -171,7 +171,7 @@ def _make_token(conf: cfg.ConfigOpts) -> bool:
 
 
 def _console_url(conf: cfg.ConfigOpts, api_url: str, has_own_token: bool) -> str | None:
-    """Return a link that opens the web console, which logs in at once with a token of our own."""
+    """Return a link that opens the web console and logs in, with a token of our own."""
     if not conf.console.enabled:
         return None
     if not has_own_token:

@@ -119,7 +119,7 @@ def _inventories(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Inve
 
 
 class MemoryLedger:
-    """Replacement of ``LedgerCommit``: commits take effect in the provider table at once.
+    """Replacement of ``LedgerCommit``: commits take effect in the provider table immediately.
 
     ``reports`` are providers as for ``PlacementAPI.set_providers``; ``aggregates`` maps the UUIDs
     of aggregates to those of their members.

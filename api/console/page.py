@@ -35,7 +35,7 @@ MEDIA_TYPES = {
 }
 """Only files with these endings are served."""
 REVALIDATE = "no-cache"
-"""Browsers ask each time whether the page has changed: an upgrade is seen at once."""
+"""Browsers ask each time whether the page has changed: an upgrade is seen immediately."""
 FOR_GOOD = "public, max-age=31536000, immutable"
 """Of a file below the folder of its version, which a change gives another name."""
 COMPRESSED_FROM_BYTES = 512

@@ -55,7 +55,7 @@ def values_of(record: ImageRecord) -> Document:
 def with_values(record: ImageRecord, values: Document) -> ImageRecord:
     """Return an image with values that match the schema; absent fields get their defaults.
 
-    An image that needs no data is active at once.
+    An image that needs no data is active immediately.
     """
     properties = {name: value for name, value in values.items() if name not in SETTABLE}
     status = record.image.status

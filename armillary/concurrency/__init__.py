@@ -214,7 +214,7 @@ class WorkerPool:
         try:
             result = fn()
         except BaseException as error:
-            self._slots.release()  # before the result is set: the caller may submit again at once
+            self._slots.release()  # before the result is set: the caller may then submit again
             future.set_exception(error)
         else:
             self._slots.release()

@@ -1,8 +1,8 @@
 """Group commit: concurrent callers share work, and one of them executes it for the group.
 
 A caller never waits for others to join. While fewer than the maximum number of groups run, a caller
-becomes a leader and runs at once, alone. Callers that arrive while all leader slots are taken queue
-up, and the first of the queue leads the next group.
+becomes a leader and runs immediately, alone. Callers that arrive while all leader slots are taken
+queue up, and the first of the queue leads the next group.
 """
 
 import threading

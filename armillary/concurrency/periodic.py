@@ -46,9 +46,9 @@ class PeriodicTask:
 
     The first call comes ``initial_delay_seconds`` after the start, by default a whole interval,
     plus a random part of ``jitter_seconds``, so that processes started together do not act
-    together. If a call takes longer than the interval, the next one follows at once; missed calls
-    are not made up for. ``is_waited_for`` is false for a call that may be aborted at any point
-    without leaving work half done; shutdown does not wait for it.
+    together. If a call takes longer than the interval, the next one follows immediately; missed
+    calls are not made up for. ``is_waited_for`` is false for a call that may be aborted at any
+    point without leaving work half done; shutdown does not wait for it.
     """
 
     name: str

@@ -96,7 +96,7 @@ limit.
             "update_resources_interval", default=0, min=-1,
             help="""
 Seconds between two full reports of the hosts' resources and usage. 0 means 60 seconds, -1 turns
-them off. Changes by builds and deletes are always reported at once.
+them off. Changes by builds and deletes are always reported immediately.
 """,
         ),
         cfg.ListOpt(
@@ -200,7 +200,7 @@ are created on demand.
             "shutdown_timeout_seconds", default=60.0, min=0.0, max=3600.0, mutable=True,
             help="""
 Seconds that a workload has to shut down when it is stopped, rebooted or moved, before it is killed.
-0 kills it at once.
+0 kills it immediately.
 """,
         ),
         cfg.FloatOpt(

@@ -40,15 +40,15 @@ user. Used by cell conductors.
     cfg.IntOpt(
         "reclaim_instance_interval", default=0, min=0, max=31536000, mutable=True,
         help="""
-Seconds for which a deleted server is kept, powered off, and can be restored; 0 deletes at once.
-Used by super conductors.
+Seconds for which a deleted server is kept, powered off, and can be restored; 0 deletes it
+immediately. Used by super conductors.
 """,
     ),
     cfg.IntOpt(
         "shelved_offload_time", default=0, min=-1, max=31536000, mutable=True,
         help="""
-Seconds after which a shelved server is offloaded from its host: 0 at once, -1 never. Used by cell
-conductors.
+Seconds after which a shelved server is offloaded from its host: 0 immediately, -1 never. Used by
+cell conductors.
 """,
     ),
 ]
@@ -137,8 +137,8 @@ keep all of them busy.
         "scheduling_deadline_seconds", default=600, min=1, max=86400, mutable=True,
         help="""
 Seconds after its acceptance at which a request ends in ERROR if it could not be scheduled because
-the scheduler or placement did not answer. A request for which no host fits ends in ERROR at once.
-Moves of servers are also given up after 344 attempts, whatever this value is.
+the scheduler or placement did not answer. A request for which no host fits ends in ERROR
+immediately. Moves of servers are also given up after 344 attempts, whatever this value is.
 """,
     ),
     cfg.IntOpt(
@@ -171,7 +171,7 @@ it is mapped.
         "metadata_interval_seconds", default=60.0, min=1.0, max=86400.0,
         help="""
 Seconds between two repeated broadcasts of cells and aggregates to schedulers and placement. Changes
-are sent at once; the repeats repair lost messages.
+are sent immediately; the repeats repair lost messages.
 """,
     ),
     cfg.IntOpt(
@@ -227,14 +227,14 @@ if [conductor] role is cell.
         "host_push_interval_seconds", default=0.2, min=0.01, max=60.0, mutable=True,
         help="""
 Seconds between two checks for changed host states. Changes are pushed to the schedulers: the first
-change after a quiet period at once, then at most once a second while hosts keep changing.
+change after a quiet period immediately, then at most once a second while hosts keep changing.
 """,
     ),
     cfg.IntOpt(
         "host_push_batch_max", default=1000, min=1, max=100000, mutable=True,
         help="""
-Maximum number of changed hosts in one push; the rest follow at once in the next push. Changes of
-one transaction stay together, so a push may exceed this.
+Maximum number of changed hosts in one push; the rest follow immediately in the next push. Changes
+of one transaction stay together, so a push may exceed this.
 """,
     ),
     cfg.FloatOpt(
@@ -324,8 +324,8 @@ _SERVICES: list[cfg.Opt] = [
     cfg.BoolOpt(
         "enable_new_services", default=True, mutable=True,
         help="""
-Whether new hosts of a cell accept servers at once. Otherwise their services start disabled until an
-operator enables them.
+Whether new hosts of a cell accept servers immediately. Otherwise their services start disabled
+until an operator enables them.
 """,
     ),
     cfg.StrOpt(

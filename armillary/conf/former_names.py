@@ -119,7 +119,7 @@ REPLACED: Mapping[Name, str] = {
     ("DEFAULT", "sync_power_state_pool_size"): "all guests of a host are compared in one pass",
     ("DEFAULT", "running_deleted_instance_poll_interval"): _RECONCILED,
     ("DEFAULT", "running_deleted_instance_timeout"): _RECONCILED,
-    ("DEFAULT", "instance_delete_interval"): "deletes are resumed by their conductor at once",
+    ("DEFAULT", "instance_delete_interval"): "deletes are resumed by their conductor immediately",
     ("DEFAULT", "shelved_poll_interval"): "servers are offloaded once shelved_offload_time is over",
     ("DEFAULT", "heal_instance_info_cache_interval"): _NO_NETWORK,
     ("DEFAULT", "volume_usage_poll_interval"): _NO_NETWORK,

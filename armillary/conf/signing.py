@@ -59,7 +59,7 @@ wait in a queue plus the clock skew. Messages are remembered for this long to re
         help="""
 Seconds between two pushes of the trust lists, from the super conductor to the services and cell
 conductors, and from these to their agents, for those that missed a change. A changed list is pushed
-at once, so a revoked key is rejected everywhere within seconds.
+immediately, so a revoked key is rejected everywhere within seconds.
 """,
     ),
 ]

@@ -49,7 +49,7 @@ class Limits:
     received_bytes_min: int = 2 * 1024 * 1024
     """In each ``receive_seconds_max`` of waiting, of a body that is longer than buffered."""
     send_seconds_max: float = 60.0
-    """For what a client does not read at once of an answer; of a long one, for each 4 MiB."""
+    """For what a client does not read immediately of an answer; of a long one, for each 4 MiB."""
     unsent_bytes_max: int = 128 * 1024 * 1024
     """For all such clients; if there is more, the one that has read for longest is closed."""
     head_bytes_max: int = 65536
@@ -199,7 +199,7 @@ class Incoming(io.RawIOBase):
 
 
 class Outgoing(io.RawIOBase):
-    """The answer: what the client does not take at once is sent later, up to a maximum.
+    """The answer: what the client does not take immediately is sent later, up to a maximum.
 
     ``when_begun`` is called before anything is sent.
     """
@@ -276,7 +276,7 @@ class PatientConnection(cheroot_server.HTTPConnection):
     def __init__(self, server: Any, sock: Any, makefile: Any = None) -> None:
         limits: Limits = server.limits
         self.incoming = Incoming(sock, limits)
-        # A client that has its answer may send its next body at once, so there is room by then.
+        # A client that has its answer may send its next body immediately, so there is room by then.
         self.outgoing = Outgoing(sock, limits, lambda: server.room.leave(self))
 
         def make(_sock: Any, mode: str, _size: int) -> Any:

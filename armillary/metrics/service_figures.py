@@ -1,6 +1,6 @@
 """Figures that services report with their heartbeats: a few sums of their metrics.
 
-They are what the API shows of all services at once. Each worker process reports its own; the
+The API shows those of all services together. Each worker process reports its own; the
 receiver adds them up. ``armillary up`` runs all services in one process with one set of metrics, so
 each service reports only metrics that no other kind of service has.
 """

@@ -102,7 +102,7 @@ def run_in_process(
 
     Must be called in the main thread. ``on_ready`` is called when all managers serve. Signals and
     systemd work as with ``launch``, except that SIGINT drains, too. A second signal ends the
-    process at once, and so does a drain that exceeds ``graceful_shutdown_timeout``.
+    process immediately, and so does a drain that exceeds ``graceful_shutdown_timeout``.
     """
     concurrency.init_backend()
     report.install(conf, binary)
@@ -197,7 +197,7 @@ class _Events:
                 return number
 
     def exit_on_next_signal(self) -> None:
-        """Let the next SIGTERM or SIGINT end the process at once."""
+        """Let the next SIGTERM or SIGINT end the process immediately."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: leave(1))
 

@@ -20,7 +20,7 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
 
     ``workers`` defaults as ``worker_count`` says. ``factory`` is called in each worker, so nothing
     it makes is shared. The parent replaces a worker that dies. SIGTERM drains within
-    ``graceful_shutdown_timeout``, SIGINT ends at once, SIGHUP reloads mutable options, SIGUSR2
+    ``graceful_shutdown_timeout``, SIGINT ends immediately, SIGHUP reloads mutable options, SIGUSR2
     writes a report. If the service cannot start, one line is logged, and the exit code is 78 for a
     configuration error, else 1.
     """

@@ -83,7 +83,7 @@ class AbortMigration(base.ApiCommand):
 
 
 class ForceMigration(base.ApiCommand):
-    """Complete a live migration at once; the guest is paused meanwhile (administrators)."""
+    """Complete a live migration immediately; the guest is paused meanwhile (administrators)."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         _add_names(parser)

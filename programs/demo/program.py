@@ -41,7 +41,7 @@ def _run(story: Story) -> int:
         story.tell()
     except KeyboardInterrupt:
         story.screen.say(
-            "Interrupted: cleaning up. Press Ctrl-C again to exit at once.", style="yellow"
+            "Interrupted: cleaning up. Press Ctrl-C again to exit immediately.", style="yellow"
         )
         return INTERRUPTED
     except exception.ArmillaryError as error:

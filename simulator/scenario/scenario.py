@@ -162,7 +162,7 @@ class Scenario:
     failures: HostFailures
     builds: Builds
     push_interval_seconds: float
-    """Interval between pushes of changed host states to the scheduler; 0 pushes each at once."""
+    """Seconds between pushes of changed host states to the scheduler; 0: each one immediately."""
     tree: ZoneTree | None = None
     """Each zone with hosts has all shapes that match its name."""
 

@@ -50,7 +50,7 @@ def _of_flavors(outcome: ZonesOutcome, of: str) -> Iterator[str]:
     yield f"Between zones, a request{of}; medians"
     head = (
         "flavor", "requests", "zones asked", "not reached", "messages", "bytes",
-        "ms, in turn", "ms, at once",
+        "ms, in turn", "ms, in parallel",
     )  # fmt: skip
     rows: list[Sequence[str]] = [head]
     for name, asked in sorted(outcome.by_flavor.items()):
@@ -67,7 +67,7 @@ def _of_flavors(outcome: ZonesOutcome, of: str) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield from (line_of(row, widths) for row in rows)
     yield (
-        "  in turn: zones one after the other, as here; at once: as in a deployment, without "
+        "  in turn: zones one after the other, as here; in parallel: as in a deployment, without "
         "network"
     )
 

@@ -87,7 +87,7 @@ class DirectLinks:
     def ask(
         self, name: str, context: RequestContext, query: ZoneQuery, timeout_seconds: float
     ) -> Future[ZoneAnswer]:
-        """Ask a child, which answers at once."""
+        """Ask a child, which answers immediately."""
         future: Future[ZoneAnswer] = Future()
         started = self._meter.enter()
         try:

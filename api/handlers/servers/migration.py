@@ -66,7 +66,7 @@ def abort(call: Call) -> Answer:
 
 
 def force_complete(call: Call) -> Answer:
-    """Complete a live migration at once; the guest is paused meanwhile."""
+    """Complete a live migration immediately; the guest is paused meanwhile."""
     call.conductor.force_migration(call.context, call.path["server_id"], _find(call).uuid)
     return Answer()
 

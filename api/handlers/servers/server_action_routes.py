@@ -113,7 +113,7 @@ ACTIONS = ActionByBody(
             "forceDelete",
             "force_delete",
             policies.FORCE_DELETE,
-            "Delete the server at once, without soft delete.",
+            "Delete the server immediately, without soft delete.",
         ),
         "changePassword": _action(
             server_action.change_password, policies.ADMIN_PASS, schemas.CHANGE_PASSWORD

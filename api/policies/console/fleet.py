@@ -1,4 +1,4 @@
-"""The fleet: administrators see all hosts at once, one host, and what the services do now."""
+"""The fleet: administrators see all hosts in one view, single hosts, and the work of services."""
 
 from api.policies.base import ADMIN, rule
 

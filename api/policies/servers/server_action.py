@@ -64,7 +64,7 @@ RULES = [
     rule(UNLOCK, MEMBER, "Unlock a server."),
     rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that an administrator locked.", _ACTION),
     rule(RESTORE, MEMBER, "Restore a soft-deleted server."),
-    rule(FORCE_DELETE, MEMBER, "Delete a server at once, without soft delete."),
+    rule(FORCE_DELETE, MEMBER, "Delete a server immediately, without soft delete."),
     rule(PAUSE, MEMBER, "Pause a server."),
     rule(UNPAUSE, MEMBER, "Let a paused server continue."),
     rule(SUSPEND, MEMBER, "Suspend a server."),

@@ -64,9 +64,9 @@ point, including those of other packages; ``scheduler.weights.all_weighers`` and
         cfg.BoolOpt(
             "track_instance_changes", default=True,
             help="""
-Whether cell conductors notify schedulers at once of instances that arrive on a host or leave it. If
-off, filters and weighers that use the instances of a host see a change when the host state is
-pushed ([cell] host_push_interval_seconds later).
+Whether cell conductors notify schedulers immediately of instances that arrive on a host or leave
+it. If off, filters and weighers that use the instances of a host see a change when the host state
+is pushed ([cell] host_push_interval_seconds later).
 """,
         ),
         cfg.IntOpt(

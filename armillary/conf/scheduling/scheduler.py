@@ -43,7 +43,7 @@ each worker draws an order of its own.
             help="""
 Seconds that a filter, weigher or request filter has for one call. If a plugin takes longer, its
 request ends without a host, with this reason, at the next host that the plugin examines. While a
-call does not return at all, every further request ends this way at once.
+call does not return at all, every further request ends this way immediately.
 """,
         ),
         cfg.IntOpt(

@@ -80,7 +80,7 @@ Seconds for which a request waits for zones that do not answer, if no other zone
 zone is unreachable for seconds while its services restart. A request that finds no host waits from
 its acceptance on, until the silent zone answers or is offline. One whose hosts all failed
 waits from the last failure on, for the zones that did not answer the search, and from the moment at
-which it could not be reached for a zone whose hosts it was to try. 0: it fails at once.
+which it could not be reached for a zone whose hosts it was to try. 0: it fails immediately.
 """,
         ),
         cfg.BoolOpt(

@@ -122,7 +122,7 @@ class DeleteServers(base.ApiCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("servers", nargs="+", metavar="server", help="id or name")
         parser.add_argument(
-            "--force", action="store_true", help="delete at once, without soft delete"
+            "--force", action="store_true", help="delete immediately, without soft delete"
         )
         arguments.add_wait(parser)
 

@@ -131,7 +131,7 @@ def _make_directory(path: Path, mode: int, owner: tuple[int, int] | None) -> Non
 
 
 def _write(path: Path, text: str, mode: int, owner: tuple[int, int] | None) -> None:
-    """Replace the file at once, when its owner and mode are right."""
+    """Replace the file immediately, when its owner and mode are right."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     private_files.write(draft, text)

@@ -30,7 +30,7 @@ class SyncResult:
 class PlacementSyncAggregates(PlacementCommand):
     """Make placement's aggregates contain exactly the compute nodes of the hosts in each aggregate.
 
-    The super conductor also does this periodically; the command does it at once and shows the
+    The super conductor also does this periodically; the command does it immediately and shows the
     differences. Exit codes: 0 success; 2 placement could not be read; 3 placement could not be
     written; 4 hosts are mapped to no cell; 5 hosts have no compute nodes; 6 placement does not know
     compute nodes; 255 failed.

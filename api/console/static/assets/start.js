@@ -1,5 +1,5 @@
 // Asks for what the first view needs while the modules are loaded: who is logged in, and the hosts of the fleet; those
-// at once where this browser has seen them before, else when it is known that the user may. api.js takes the answers.
+// immediately where this browser has seen them before, else when it is known that the user may. api.js takes the answers.
 // Not a module: those run later.
 (() => {
   const ask = (url, headers) => fetch(url, {

@@ -93,7 +93,7 @@ const pauseAfterFailures = (every, failures, error) => Math.max(Math.min(every *
 /**
  * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly (see
  * pace.js); `every` may depend on the data. Old data stays while it is loaded. `early` are the first pauses, where more
- * than one answer is needed to begin with. `reload` loads at once, for the user; `refresh` as soon as the pace allows.
+ * than one answer is needed to begin with. `reload` loads immediately, for the user; `refresh` as soon as the pace allows.
  */
 export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
   const [state, set] = useState({ data: null, error: null, isLoading: true });
@@ -219,7 +219,7 @@ export function Confirm({ title, children, action, danger, onClose, onConfirm })
   const own = useRef(null);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
-  const isSent = useRef(false); // at once: a second click may come before the button shows it
+  const isSent = useRef(false); // immediately: a second click may come before the button shows it
   useEffect(() => own.current.showModal(), []);
   const confirm = async (event) => {
     event.preventDefault();

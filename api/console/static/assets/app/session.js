@@ -19,7 +19,7 @@ const RULES = {
 
 const SEEN = "armillary-fleet"; // as in start.js
 
-/** Remember whether this browser's user sees the fleet, so that its next visit asks for it at once. */
+/** Remember whether this browser's user sees the fleet, so that its next visit asks for it immediately. */
 export function rememberFleet(session) {
   try {
     if (session?.allowed?.[RULES.fleet[0]]) localStorage.setItem(SEEN, "seen");

@@ -55,7 +55,7 @@ function Form({ data, query, mayAsk }) {
     }
     setBusy(false);
   };
-  // An address with a request is an answer to look at: it is asked at once.
+  // An address with a request is an answer to look at: it is asked immediately.
   useEffect(() => { if (query.flavor || query.amounts === "free") run(); }, []);
   return html`<div class="stack">
     <form class="card stack" onSubmit=${run} aria-label="The request">
