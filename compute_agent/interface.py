@@ -16,8 +16,8 @@ from rpc.callers import CELL_HERE
 from rpc.interface import Interface, call, cast
 
 ASKED_SECONDS_MAX = 4.0
-"""How long a user waits for what an agent reads at once; the super conductor waits 5 s by default
-for the cell, and would count a cell as silent for an agent that is."""
+"""How long a user waits for what an agent reads immediately; the super conductor waits 5 s by
+default for the cell, and would count a cell as silent for an agent that is."""
 
 
 class ComputeAPI(Interface):
@@ -84,7 +84,7 @@ class ComputeAPI(Interface):
     def force_command(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """Complete a live migration at once, with the guest paused meanwhile.
+        """Complete a live migration immediately, with the guest paused meanwhile.
 
         It may arrive before that command. If it gets lost, a repeated command says it, too.
         """

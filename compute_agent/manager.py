@@ -239,7 +239,7 @@ class ComputeManager:
         self._guest_lease.wake()
 
     def _note_settled(self) -> None:
-        """Have hosts that were down counted as up at once."""
+        """Have hosts that were down counted as up immediately."""
         if self._reporter is not None and self._admission.is_admitted():
             self._reporter.heartbeat()
 

@@ -183,8 +183,8 @@ class Claims:
         """Raise GroupPolicyViolation if another member rules out this host.
 
         The conductor records a member's host as soon as the build was sent there. Two members sent
-        to the same host at once would therefore both see each other, so members here only count
-        once they passed this check.
+        to the same host at the same time would therefore both see each other, so members here only
+        count once they passed this check.
         """
         host = str(instance.host)
         members = self._list_members(context, instance, group)

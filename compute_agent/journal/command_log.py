@@ -35,7 +35,7 @@ class Signal(enum.StrEnum):
 
     ABORT = "is_aborted"
     FORCE = "is_forced"
-    """Complete it at once."""
+    """Complete it immediately."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class CommandLog:
         return row is None or bool(row[0])
 
     def is_forced(self, command: InstanceCommand) -> bool:
-        """Return whether a pending command is to be completed at once."""
+        """Return whether a pending command is to be completed immediately."""
         with self._journal.transaction() as cursor:
             row = cursor.execute(
                 "SELECT is_forced FROM commands"

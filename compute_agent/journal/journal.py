@@ -34,7 +34,7 @@ class Journal(JournalRows):
     # Commands from the cell conductor -------------------------------------------------------------
 
     def accept_builds(self, builds: Sequence[tuple[Instance, RequestSpec]]) -> list[Acceptance]:
-        """Record several build commands at once; return whether each was accepted."""
+        """Record several build commands in one transaction; return whether each was accepted."""
         with self.transaction() as cursor:
             return [self._accept_build(cursor, instance, spec) for instance, spec in builds]
 

@@ -155,7 +155,7 @@ class Reporter:
             self._on_connected()
 
     def report_end(self) -> None:
-        """Tell the cell that this run has ended, so that another one may begin at once."""
+        """Tell the cell that this run has ended, so that another one may begin immediately."""
         if self._run is None or not self._admission.is_admitted():
             return
         try:

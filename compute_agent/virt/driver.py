@@ -118,7 +118,7 @@ class LiveWatch(Protocol):
         """Return whether the live migration is to be aborted."""
 
     def is_forced(self) -> bool:
-        """Return whether the rest is to be copied at once, with the guest paused meanwhile."""
+        """Return whether the rest is to be copied immediately, with the guest paused meanwhile."""
 
 
 class ComputeDriver(abc.ABC):
@@ -404,7 +404,7 @@ class ComputeDriver(abc.ABC):
     ) -> None:
         """At the source: migrate the guest to a prepared destination; a paused one stays paused.
 
-        The guest has left this host on return; further calls return at once. Raises
+        The guest has left this host on return; further calls return immediately. Raises
         LiveMigrationAborted or OperationFailed if the guest stays here as it was, and
         OperationUnsupported.
         """

@@ -60,7 +60,7 @@ class Progress:
         return self._book.is_aborted(self._command)
 
     def is_forced(self) -> bool:
-        """Return whether the migration is to be completed at once."""
+        """Return whether the migration is to be completed immediately."""
         return self._book.is_forced(self._command)
 
 

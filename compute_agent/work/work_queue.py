@@ -73,7 +73,7 @@ class WorkQueue:
             return key in self._lines
 
     def lift_limit(self, key: Key) -> None:
-        """Let an instance's queued migration start at once, because it was aborted."""
+        """Let an instance's queued migration start immediately, because it was aborted."""
         with self._lock:
             line = self._lines.get(key)
             if line:

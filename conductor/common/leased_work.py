@@ -207,7 +207,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
         return True
 
     def _let_go(self, lease: Lease) -> None:
-        """Release a lease at once, for any conductor to take."""
+        """Release a lease immediately, for any conductor to take."""
         self.keeper.drop(lease)
         self.release([Release(lease)])
 

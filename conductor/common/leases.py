@@ -18,8 +18,8 @@ Both conductors use leases in the same way::
         builds.release(session, lease, retry_in_seconds=5)  # or delete the row: done
 
 ``extend`` is for rows whose work is done elsewhere, such as a build named in an agent's heartbeat:
-it renews the leases of many rows at once, regardless of their owners. Every method runs in the
-caller's transaction.
+it renews the leases of many rows in one statement, regardless of their owners. Every method runs in
+the caller's transaction.
 
 A lease does not stop a slow holder. Writes after the lease has expired are refused where it
 matters: by ``renew`` in the same transaction, and by the fence that a takeover raises (``take(...,

@@ -272,7 +272,7 @@ class ProcessGuest:
         return process_output.console_output(self._directory, lines)
 
     def stop(self, grace_seconds: float | None = None, *, is_hard: bool = False) -> None:
-        """End all its processes, the shim last; a hard stop kills them at once.
+        """End all its processes, the shim last; a hard stop kills them immediately.
 
         So does the stop of one that is held: it could not end by itself. The grace period defaults
         to that of its specification. Raises TimeoutError if the processes do not end.
@@ -318,7 +318,7 @@ class ProcessGuest:
         process_shim.write_spec(directory, spec._replace(home=str(self.home)))
 
     def _launch(self) -> None:
-        """Run the shim, which leaves our process tree at once and inherits the lock."""
+        """Run the shim, which leaves our process tree immediately and inherits the lock."""
         with self._locked() as lock_fd:
             launcher = subprocess.Popen(  # noqa: S603 - a file of this package, no shell
                 [sys.executable, "-I", "-S", SHIM, self._directory, str(lock_fd)],

@@ -144,7 +144,7 @@ class Workloads:
         line = guest.last_line()
         raise exception.BuildFailed(
             instance_uuid=guest.uuid, host=self._host,
-            reason=f"its process ended at once with exit code {status.exit_code}"
+            reason=f"its process ended immediately with exit code {status.exit_code}"
             + (f"; its last line was: {line}" if line else ""),
         )  # fmt: skip
 

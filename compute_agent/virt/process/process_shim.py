@@ -22,8 +22,8 @@ A lease says how long the workload may run (``Lease``). When it is over the shim
 where they are, and lets them continue when the lease was renewed.
 
 SIGTERM to the shim stops the workload: SIGTERM to all its processes, and SIGKILL after the
-grace period, or at once if requested. When the main process ends by itself, the others are stopped,
-too. The shim is the subreaper of all of them, including daemons that left the session.
+grace period, or immediately if requested. When the main process ends by itself, the others are
+stopped, too. The shim is the subreaper of all of them, including daemons that left the session.
 
 With a restart policy, the shim starts the workload again after a delay. A restart is logged to the
 console and is not an end: there is no exit.json, and the shim stays alive. A non-zero exit within
@@ -674,7 +674,7 @@ class _Shim:
         self._give_up_at = self._kill_at + KILL_SECONDS_MAX
 
     def _how_to_stop(self) -> tuple[float, bool]:
-        """Return the grace period in seconds, and whether to kill at once."""
+        """Return the grace period in seconds, and whether to kill immediately."""
         if self._is_told_to_stop:
             with contextlib.suppress(OSError, ValueError):
                 asked = json.loads((self._directory / "stop.json").read_text(encoding="utf-8"))
@@ -811,7 +811,7 @@ def _reset_signals() -> None:
 
 
 def main() -> int:
-    """Leave the agent's process tree, then run the shim; the first process exits at once."""
+    """Leave the agent's process tree, then run the shim; the first process exits immediately."""
     directory, lock_fd = Path(sys.argv[1]), int(sys.argv[2])
     os.set_inheritable(lock_fd, False)
     if os.fork():

@@ -213,7 +213,7 @@ class SimulatedDriver(ComputeDriver):
     def _paced(
         self, operation: str, uuid: str, make: Callable[[SimulatedGuest], SimulatedGuest]
     ) -> GuestInfo:
-        """Change a guest of this host after the operation's delay; at once if there is nothing."""
+        """Change a guest of this host after the operation's delay, if there is one."""
         guest = self._get(operation, uuid)
         if make(guest) != guest:
             self._pace.operation(operation, uuid)

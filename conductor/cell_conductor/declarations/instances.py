@@ -139,7 +139,7 @@ class InstancesAPI(Interface):
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Complete a running live migration at once.
+        """Complete a running live migration immediately.
 
         Raises MigrationNotFound, InstanceInvalidState when it is not being copied.
         """

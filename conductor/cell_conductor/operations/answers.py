@@ -217,7 +217,7 @@ class Answers:
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Complete a live migration at once.
+        """Complete a live migration immediately.
 
         Raises MigrationNotFound; InstanceInvalidState if it is not being copied.
         """

@@ -58,7 +58,7 @@ class Arguments:
     ``is_on``: whether the guest is to run. ``migration_payload``, ``source`` and ``destination``
     are a driver's, as another host's driver answered them. ``image`` is a versioned object.
     ``former_host`` is down, and its guest is to be built again. ``is_aborted``: the user has
-    aborted it already; ``is_forced``: an administrator has it completed at once.
+    aborted it already; ``is_forced``: an administrator has it completed immediately.
     """
 
     is_on: bool | None = None

@@ -40,7 +40,7 @@ RESETTABLE = frozenset({"active", "stopped", "paused", "suspended", "rescued", "
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Act:
-    """Something that an agent does to a guest at once: the action's name, and its states."""
+    """An immediate action of an agent on a guest: its name, and the states that allow it."""
 
     action: str
     operation: str
@@ -219,7 +219,7 @@ class LocksAndConsoles:
         act: _Act,
         ask: Callable[[str, str], None],
     ) -> None:
-        """Ask the agent and host of an instance for something done at once, and record it."""
+        """Have an instance's agent perform an immediate action, and record it."""
         row = self._row(instance_uuid)
         agent, host = self._agent_of(row, act.operation)
         operation_rules.check_state(row, act.operation, act.vm_states)

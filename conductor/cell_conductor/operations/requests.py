@@ -74,7 +74,7 @@ class Requests:
     def record_refusal(
         self, context: RequestContext, instance_uuid: str, operation: str, reason: str
     ) -> None:
-        """Record an action that failed at once; see ``CellConductorAPI``."""
+        """Record an action that failed immediately; see ``CellConductorAPI``."""
 
         def write(session: Session) -> None:
             instance = instances.lock(session, instance_uuid)

@@ -229,7 +229,7 @@ class LiveMove(Move):
 
     ``source_description`` and ``destination_description`` describe the guest to the other end's
     driver. ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it. ``is_forced``: it
-    is to be completed at once.
+    is to be completed immediately.
     """
 
     source_description: Mapping[str, Any] | None = None

@@ -170,7 +170,7 @@ class BuildGroup:
             self._choose_for(work)
 
     def hand_over_to_cells(self) -> None:
-        """Hand each cell the instances of all reservations at once."""
+        """Hand each cell the instances of all reservations in one message."""
         requests = {
             one.instance_uuid: one for work in self._works.values() for one in work.requests
         }

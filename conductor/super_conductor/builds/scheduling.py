@@ -24,9 +24,9 @@ class _Asked:
 class Scheduling:
     """Selects destinations for concurrent callers; each gets its own answer.
 
-    While fewer than ``messages_max`` messages are in progress, a request is sent at once and alone.
-    Further requests wait and are sent together, up to ``instances_max`` instances in a message.
-    Nothing is kept between calls.
+    While fewer than ``messages_max`` messages are in progress, a request is sent immediately and
+    alone. Further requests wait and are sent together, up to ``instances_max`` instances in a
+    message. Nothing is kept between calls.
     """
 
     def __init__(self, scheduler: SchedulerAPI, *, messages_max: int, instances_max: int) -> None:

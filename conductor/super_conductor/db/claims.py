@@ -173,7 +173,7 @@ def settle(
 
 
 def end(session: Session, uuids: Collection[str], *, now: datetime) -> None:
-    """Accept the end of claims: those without a lease are free at once."""
+    """Accept the end of claims: those without a lease are free immediately."""
     _end(session, _row.uuid.in_(uuids), now)
 
 

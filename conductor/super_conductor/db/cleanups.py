@@ -30,7 +30,7 @@ class CleanupKind:
 class Cleanup:
     """A cleanup of an instance, with the cell or zone, and the migration of a copy.
 
-    A new one is free to be leased at once.
+    A new one is free to be leased immediately.
     """
 
     instance_uuid: str

@@ -28,7 +28,7 @@ class Deferred:
 
 
 def put(session: Session, deferred: Deferred) -> None:
-    """Store an operation, free to be leased at once, in place of the instance's former one."""
+    """Store an operation, free to be leased immediately, in place of the instance's former one."""
     remove(session, deferred.instance_uuid)
     values = {field.name: getattr(deferred, field.name) for field in dataclasses.fields(deferred)}
     session.add(Row(**values, lease_expires_at=0.0))

@@ -20,7 +20,7 @@ def increment_seq(session: Session) -> None:
 def host_taken(session: Session) -> None:
     """Increment the number for a change that takes a host from its cell."""
     increment_seq(session)
-    session.execute(  # apart: MySQL sets columns one after the other, PostgreSQL at once
+    session.execute(  # apart: MySQL sets columns one after the other, PostgreSQL all together
         sa.update(MetadataSeq)
         .where(MetadataSeq.id == _ROW_ID)
         .values(hosts_value=MetadataSeq.value)

@@ -83,8 +83,8 @@ class ServersAPI(Interface):
         done, or refused with the reason in the actions, when that is back.
 
         Raises InstanceNotFound; InstanceInvalidState, HostIsUp, InstanceLocked; FlavorNotFound,
-        ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;
-        CellUnavailable.
+        ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known immediately;
+        Invalid; CellUnavailable.
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)
@@ -154,7 +154,7 @@ class ServersAPI(Interface):
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Complete a running live migration at once. Raises as ``abort_migration``."""
+        """Complete a running live migration immediately. Raises as ``abort_migration``."""
 
     @call(API)
     def list_server_actions(

@@ -48,7 +48,7 @@ class Deletes(LeasedWork):
         self._watch = watch
 
     def delete(self, context: RequestContext, instance_uuid: str) -> None:
-        """Accept a delete and try to perform it at once. Unknown instances are ignored."""
+        """Accept a delete and try to perform it immediately. Unknown instances are ignored."""
         is_in_cell = self._env.database.run_in_writer(self._accept, context, instance_uuid)
         LOG.info("%s %s: delete accepted", context.request_id, instance_uuid)
         if is_in_cell:

@@ -22,7 +22,7 @@ _ROUNDS_MAX = 3
 
 
 class MetadataPublisher:
-    """Pushes each change at once, and everything periodically for receivers that missed a change.
+    """Pushes each change immediately, and everything periodically, in case a change was missed.
 
     The change is stored before. A failed push is logged and repaired later. As an endpoint, it
     answers schedulers that start.

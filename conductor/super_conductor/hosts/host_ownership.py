@@ -14,7 +14,7 @@ from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 
 
 class HostOwnershipEndpoint:
-    """Answers from the host mappings, and maps at once what discovery would map later.
+    """Answers from the host mappings, and maps immediately what discovery would map later.
 
     The caller says what a cell has pushed, and the cell itself is asked before anything is mapped:
     a scheduler's key alone changes no mapping.

@@ -32,7 +32,7 @@ FORGET_SECONDS = 600.0
 
 
 class ResizeUsage:
-    """Asks the cells for the outcome of resizes. Any number of conductors may do so at once.
+    """Asks the cells for the outcome of resizes. Several conductors may do so at the same time.
 
     Each pass covers one batch, and the next pass continues after it. So instances that wait long
     for their confirmation do not delay others; they are asked about with a backoff. ``reconcile``

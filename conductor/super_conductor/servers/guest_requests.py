@@ -1,4 +1,4 @@
-"""Requests that a server's guest answers at once: consoles, diagnostics, password, crash dump."""
+"""Requests that a guest answers immediately: consoles, diagnostics, password, crash dump."""
 
 from armillary import exception
 from armillary.context import RequestContext

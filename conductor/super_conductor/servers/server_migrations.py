@@ -72,7 +72,7 @@ class ServerMigrations:
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Complete a live migration at once; see ``SuperConductorAPI``."""
+        """Complete a live migration immediately; see ``SuperConductorAPI``."""
         self._cells.call(
             self._cell_of_migration(context, instance_uuid, migration_uuid),
             lambda cell: cell.force_migration(context, instance_uuid, migration_uuid),

@@ -58,13 +58,13 @@ class WalkStarter:
         """Zones that did not answer in this step, and why."""
 
     def start_attempts(self) -> None:
-        """Start the next attempts; when a candidate is refused at once, try the one after it."""
+        """Start the next attempts; if a candidate is refused immediately, try the next one."""
         for _entry in self._store.offered.entries:
             if not self._start_next():
                 return
 
     def _start_next(self) -> bool:
-        """Send orders to all zones at once; return whether some walks can continue immediately."""
+        """Send orders to all zones in parallel; return whether some walks can continue now."""
         ready = self._ready()
         allowed = self._allowed(ready)
         places: dict[Path, _Ready] = {}
@@ -138,8 +138,8 @@ class WalkStarter:
     def _within_reach(self, places: dict[Path, _Ready]) -> dict[Path, _Ready]:
         """Return the zones that answer; walks at a candidate of another zone move on.
 
-        No order was sent there yet, so the next candidate can be tried at once. An unreachable zone
-        is asked once in a step.
+        No order was sent there yet, so the next candidate can be tried immediately. An unreachable
+        zone is asked once in a step.
         """
         asked = [
             (path, self._peers.zones.get_attempts(self._context, path, _uuids(walks)))

@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.05
 
 
 class LvmStorage(CopiedStorage):
-    """Volumes ``UUID_ROLE``, which take all their room at once.
+    """Volumes ``UUID_ROLE``, which take all their room when they are created.
 
     A volume may have been another guest's before, so each new one is overwritten with zeros.
     """

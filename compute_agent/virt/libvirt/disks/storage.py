@@ -65,7 +65,7 @@ class DiskStorage(abc.ABC):
         """Make a root or rescue disk of ``size`` bytes from an image; it replaces the former."""
 
     def new_root_bytes(self, directory: Path, image: ImageFile) -> int:
-        """Return how many bytes more a new root disk of an image takes at once on the host."""
+        """Return how many bytes a new root disk takes beside its image when it is created."""
         return 0
 
     @abc.abstractmethod

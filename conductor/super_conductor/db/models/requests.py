@@ -198,7 +198,8 @@ class Claim(LeaseMixin, Base):
     """A claim on a pool; deleted when it has ended.
 
     ``asked`` are the fields of ``NewClaim`` without columns of their own. ``takes`` counts the
-    leases taken. The lease expires when there is something to do: at once, at the end, or never.
+    leases taken. The lease expires when there is something to do: immediately, at the end, or
+    never.
     """
 
     __tablename__ = "claims"
