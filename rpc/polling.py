@@ -28,7 +28,7 @@ class WakeReason(enum.Enum):
 
 
 class Wakeup:
-    """Wakes the thread that waits for a socket. A call before the wait ends it at once."""
+    """Wakes the thread that waits for a socket. A call before the wait ends it immediately."""
 
     def __init__(self) -> None:
         self._door, self._button = socket.socketpair()

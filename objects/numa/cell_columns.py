@@ -1,4 +1,4 @@
-"""NUMA cells of many hosts as arrays: test at once which can serve a guest cell.
+"""NUMA cells of many hosts as arrays: test together which can serve a guest cell.
 
 The result equals that of ``fitting.fit_cell``.
 """

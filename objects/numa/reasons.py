@@ -30,7 +30,7 @@ def why_not(
         if all(fit_cell(cell, wanted, instance, ratios) is None for cell in host.cells):
             return _why_nowhere(host, wanted, instance, ratios)
     if fit(host, instance, limits=limits) is None:
-        return "its NUMA cells have room for each of the guest's, but not for all at once"
+        return "its NUMA cells have room for each of the guest's, but not for all of them together"
     return _why_no_devices(host, pools or (), pci_requests)
 
 

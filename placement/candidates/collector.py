@@ -160,7 +160,7 @@ class Collector:
         return [batch for _, batch in made]
 
     def _cuts(self, takes: Numbers) -> Iterator[tuple[int, int, Mask]]:
-        """Yield which ways to take at once, from the first to the end, and in which trees.
+        """Yield which ways to take together, from the first to the end, and in which trees.
 
         Depth-first takes whole trees, then the part of the tree that the limit cuts. Breadth-first
         takes the first way of each tree, then further ones, more of some trees than of others.

@@ -166,7 +166,7 @@ def _sample(batches: list[Batch], limit: int | None, strategy: Strategy) -> list
 def _count_unproductive(
     table: ProviderTable, problem: Problem, funnel: Funnel, productive_roots: Rows
 ) -> None:
-    """Count the trees with eligible providers for each demand, but no way to serve all at once."""
+    """Count the trees with eligible providers for each demand, but no way to serve all together."""
     trees = np.zeros(table.size, np.bool_)
     trees[productive_roots] = True
     funnel.keep_trees("combination", _what_combines(problem), trees)

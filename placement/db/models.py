@@ -27,7 +27,7 @@ class Base(DeclarativeBase):
 
     @classmethod
     def table(cls) -> Table:
-        """Return the table, for statements about many rows at once."""
+        """Return the table, for statements about many rows."""
         assert isinstance(cls.__table__, Table)
         return cls.__table__
 

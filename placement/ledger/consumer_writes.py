@@ -1,4 +1,4 @@
-"""Writes of consumers received over REST: several at once, checked by generation; reshapes."""
+"""Writes of consumers over REST: several in one request, checked by generation; reshapes."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,7 @@
 """JSON of allocation candidates, written column by column: a response may have ten thousand.
 
-Equal items share one template, whose gaps are filled for all of them at once. This avoids a tree of
-dicts for output that is text anyway.
+Equal items share one template, whose gaps are filled for all of them in one pass. This avoids a
+tree of dicts for output that is text anyway.
 """
 
 from __future__ import annotations

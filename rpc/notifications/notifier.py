@@ -1,7 +1,7 @@
 """Notifier: one non-blocking method per kind of event, called by services.
 
 No method raises or blocks, whatever the state of the message bus. With notifications turned off,
-each costs one comparison. Payloads are plain values read at once, since their objects keep
+each costs one comparison. Payloads are plain values read immediately, since their objects keep
 changing; objects are read by attribute, so versioned objects and table rows both work.
 """
 

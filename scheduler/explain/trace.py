@@ -72,7 +72,7 @@ class TraceBuilder:
         self._timings_ms[stage] = self._timings_ms.get(stage, 0.0) + seconds * 1000
 
     def adopt(self, other: TraceBuilder) -> None:
-        """Copy the results found for several requests at once."""
+        """Copy the results found for several requests together."""
         self._found = other._found
         self._filters, self._timings_ms = list(other._filters), dict(other._timings_ms)
 

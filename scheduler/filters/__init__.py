@@ -93,7 +93,7 @@ class BaseHostFilter:
         return bool(np.asarray(self.host_mask(hosts, spec))[position])
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> Mask:
-        """Evaluate ``host_passes`` for all hosts at once; by default host by host."""
+        """Evaluate ``host_passes`` for all hosts in one call; by default host by host."""
         return np.fromiter(
             (truth(self.host_passes(host, spec)) for host in hosts), np.bool_, len(hosts)
         )

@@ -1,4 +1,4 @@
-"""NUMA and device fit of a guest, evaluated for all hosts at once."""
+"""NUMA and device fit of a guest, evaluated for all hosts together."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

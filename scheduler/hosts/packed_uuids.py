@@ -63,7 +63,7 @@ class PackedUUIDs(Sequence[str]):
 def which_have_any(lists: Sequence[Sequence[str] | None], wanted: Collection[str]) -> list[int]:
     """Return the indexes of the lists that may contain one of these UUIDs.
 
-    No list that contains one is missing. Packed lists are searched all at once.
+    No list that contains one is missing. Packed lists are searched together.
     """
     packed = [
         (index, each.raw) for index, each in enumerate(lists) if isinstance(each, PackedUUIDs)

@@ -69,7 +69,7 @@ class StateSync:
         self._outages: dict[str, OutageLog] = {}
 
     def start(self, *, is_restored: bool = False) -> None:
-        """Start to fetch everything; return at once.
+        """Start to fetch everything; return immediately.
 
         ``is_restored``: the host store has metadata and hosts from a snapshot, which answer until
         they are replaced.

@@ -41,7 +41,7 @@ class PluginTimedOut(Exception):
 class PluginTimeouts:
     """Runs decisions in threads that can be abandoned. Thread-safe.
 
-    While a call of a plugin is overdue, new decisions are rejected at once; pending ones are
+    While a call of a plugin is overdue, new decisions are rejected immediately; pending ones are
     abandoned after the same timeout. If an abandoned decision continues later, its claims fail,
     because the caller has fenced it off by then.
     """

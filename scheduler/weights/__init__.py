@@ -106,7 +106,7 @@ class BaseHostWeigher:
         raise NotImplementedError
 
     def host_weights(self, hosts: HostTable, spec: RequestSpec) -> Numbers:
-        """Evaluate ``host_weight`` for all hosts at once; by default host by host."""
+        """Evaluate ``host_weight`` for all hosts in one call; by default host by host."""
         return np.fromiter((self.host_weight(host, spec) for host in hosts), np.float64, len(hosts))
 
     def applies_to(self, spec: RequestSpec) -> bool:

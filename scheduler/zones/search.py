@@ -389,7 +389,7 @@ class Pruner:
                 )
                 if lack is not None:
                     return lack
-        if needs.spec.kind is not None:  # a pool that has room again is not reported at once
+        if needs.spec.kind is not None:  # a pool that has room again is not reported immediately
             capabilities = dataclasses.replace(capabilities, resources=None)
         lacks = [next(_lacks(capabilities, query), None) for query in needs.queries]
         return None if not lacks or None in lacks else lacks[0]

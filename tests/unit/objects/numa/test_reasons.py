@@ -65,4 +65,4 @@ def test_cells_that_lack_different_things_are_told_from_those_that_are_full() ->
     )
     assert numa.why_not(
         a_host_topology(a_host_cell(), a_host_cell(1, cpus_used=4)), a_guest(2, shared=1)
-    ) == ("its NUMA cells have room for each of the guest's, but not for all at once")
+    ) == ("its NUMA cells have room for each of the guest's, but not for all of them together")
