@@ -8,7 +8,7 @@ import pytest
 import requests
 import yaml
 
-from tests.fixtures import waiting
+from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
@@ -101,10 +101,8 @@ def test_start_names_the_service_that_has_ended(command: Command) -> None:
         code, printed = command.run("start", *root)
         assert code == 1
         assert "start compute failed: it has ended; see " in printed
-        assert (
-            requests.get(f"http://{api}/healthcheck", timeout=waiting.seconds(10)).status_code
-            == 200
-        )
+        health = Api(f"http://{api}", requests.Session())
+        wait_for(health.answers, "the API and the conductors that it needs run")
         own.unlink()
         assert command.run("start", *root)[0] == 0
         _, printed = command.single("--api", f"127.0.0.1:{free_port()}")
