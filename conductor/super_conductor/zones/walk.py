@@ -8,7 +8,7 @@ Each candidate host is tried by an *attempt*, in these states
   list;
 - asked: send the order. If its answer is lost, ask the zone what it knows. An order that never
   arrived is cancelled there, so that it cannot take effect later. The same candidate is then tried
-  once more;
+  once more, and for a time again at the end of the list;
 - watched: poll the attempt. The walk ends when it is active;
 - cancelling: cancel the attempt. The next candidate is tried only when the zone reports that
   nothing is left, so two attempts can never both succeed;

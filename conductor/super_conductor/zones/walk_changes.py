@@ -25,7 +25,7 @@ def watched(walk: Walk, now: datetime) -> Walk:
 def cancelled(walk: Walk, reason: str, now: datetime, *, is_lost: bool = False) -> Walk:
     """Cancel an attempt or block its late arrival; ``is_lost``: its zone knows nothing of it."""
     LOG.info("%s: attempt %d in zone %s: %s", walk.instance_uuid, walk.attempt, walk.path, reason)
-    failures = failures_with(walk, reason, is_lost=is_lost)
+    failures = failures_with(walk, reason, lost_at=now if is_lost else None)
     return replace(walk, state=WalkState.CANCELLING, failures=failures, heard_at=now)
 
 
@@ -59,16 +59,15 @@ def unreached(walk: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
 def open_entries(
     walk: Walk, entries: Sequence[Entry], now: datetime, limit: timedelta
 ) -> list[Entry]:
-    """Return up to ``limit`` candidates whose zone was unreachable when it was their turn."""
+    """Return the candidates that no order has reached, up to ``limit`` after their first turn."""
     found = []
     for entry in entries:
         place = paths.to_text(entry.path), entry.host_id
         tries = [each for each in walk.failures if (each.zone, each.host_id) == place]
-        if not tries or tries[0].unreached_at is None:
+        unreached = [each.unreached_at for each in tries if each.unreached_at is not None]
+        if not tries or len(unreached) < len(tries):
             continue
-        since = datetime.fromisoformat(tries[0].unreached_at)
-        is_lost_once = tries[-1].is_lost and sum(each.is_lost for each in tries) == 1
-        if (len(tries) == 1 or is_lost_once) and now < since + limit:
+        if now < datetime.fromisoformat(unreached[0]) + limit:
             found.append(entry)
     return found
 
@@ -82,7 +81,7 @@ def begun(entry: Entry, walk: Walk, now: datetime) -> Walk:
 
 
 def after_cancel(walk: Walk, answer: ZoneAttempt | None, now: datetime) -> Walk:
-    """Move on once nothing is left in the zone; a lost order is sent a second time."""
+    """Move on once nothing is left in the zone; a lost order is sent a second time first."""
     if answer is None or answer.state != AttemptState.GONE:
         return replace(walk, heard_at=now)
     return _next(walk, now) if _may_be_repeated(walk) else failed(walk, None, now)
@@ -107,9 +106,12 @@ def unknown(walk: Walk, reason: str) -> Walk:
     return replace(walk, state=WalkState.UNKNOWN, failures=failures_with(walk, reason))
 
 
-def failures_with(walk: Walk, reason: str, *, is_lost: bool = False) -> list[Failure]:
-    """Return the recorded failures plus one for this attempt."""
-    failure = Failure(walk.path, walk.host_id, walk.attempt, reason[:_REASON_LENGTH_MAX], is_lost)
+def failures_with(walk: Walk, reason: str, *, lost_at: datetime | None = None) -> list[Failure]:
+    """Return the recorded failures plus one for this attempt; ``lost_at``: its order was lost."""
+    failure = Failure(
+        walk.path, walk.host_id, walk.attempt, reason[:_REASON_LENGTH_MAX],
+        is_lost=lost_at is not None, unreached_at=None if lost_at is None else lost_at.isoformat(),
+    )  # fmt: skip
     return [*walk.failures, failure]
 
 

@@ -50,7 +50,7 @@ class WalkStore:
         return self.offered.entry_at(one.start, one.step)
 
     def open_entries(self, one: Walk) -> list[Entry]:
-        """Return the candidates of a walk at the end of its list whose zone was unreachable."""
+        """Return the candidates of a walk at the end of its list that no order has reached."""
         if self.entry_of(one) is not None:
             return []
         return walk_changes.open_entries(one, self.offered.entries, self.now, self.absence_limit)

@@ -39,7 +39,7 @@ class Entry:
 class Failure:
     """A failed attempt; ``is_lost``: its zone has never got the order.
 
-    ``unreached_at`` (ISO 8601): its zone could not be reached then, and no order was sent.
+    ``unreached_at`` (ISO 8601): its zone could not be reached then, or the order was lost.
     """
 
     zone: str | None

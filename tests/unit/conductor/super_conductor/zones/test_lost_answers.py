@@ -66,6 +66,23 @@ def test_an_order_that_never_came_is_given_once_more(root: Zone, losses: int, wi
     assert root.held() == 1
 
 
+@pytest.mark.parametrize("losses", [2, 5])
+def test_an_order_is_repeated_while_no_other_host_is_left(root: Zone, losses: int) -> None:
+    """BZ-65: the only zone that can serve is restarted again and again."""
+    eu = child(root, "eu")
+    eu.cell().failing_hosts = {"cell1-host1"}
+    root.bus_to(eu).meanwhile("create", lambda: None)
+    for _ in range(losses):
+        root.bus_to(eu).fail("create", TIMEOUT)
+    (uuid,) = create(root, "eu:cell1-host1", "eu:cell1-host2")
+    root.walk()
+    for _ in range(losses):
+        root.look_again()
+    root.settle_all()
+    assert root.living(uuid) == [("eu", "active")]
+    assert root.held() == 1
+
+
 def test_what_became_of_a_former_attempt_says_nothing_of_the_next(root: Zone) -> None:
     """The zone knows the attempt before the one whose order was lost: that order is repeated."""
     eu = child(root, "eu")
