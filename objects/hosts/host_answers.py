@@ -13,10 +13,14 @@ ProviderUsages = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class ServicePage:
-    """Services, sorted by host and binary, and names of the cells that did not answer."""
+    """Services, sorted by host and binary, and names of the cells that did not answer.
+
+    ``cell_names`` are by UUID: those of services on the top broker, in cell0, have none.
+    """
 
     services: list[Service]
     down_cells: list[str]
+    cell_names: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

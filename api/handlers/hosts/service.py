@@ -32,7 +32,7 @@ def index(call: Call) -> Answer:
     """List services of all cells."""
     listed = call.conductor.list_services(call.context)
     services = [
-        _show(call, service)
+        {**_show(call, service), "armillary:cell": listed.cell_names.get(str(service.cell_uuid))}
         for service in listed.services
         if call.query.get("host") in (None, service.host)
         and own_binary(call.query.get("binary", service.binary)) == service.binary

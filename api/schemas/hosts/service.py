@@ -40,7 +40,10 @@ _SERVICE: dict[str, base.Part] = {
 }
 
 INDEX_ANSWER = base.fields(
-    {"services": base.listed(base.every(_SERVICE)), "armillary:down_cells": base.STRINGS},
+    {
+        "services": base.listed(base.every({**_SERVICE, "armillary:cell": base.STRING_OR_NULL})),
+        "armillary:down_cells": base.STRINGS,
+    },
     required=["services"],
 )
 UPDATE_ANSWER = base.every({"service": base.every(_SERVICE)})

@@ -80,7 +80,8 @@ class Hosts:
     def list_services(self, context: RequestContext) -> ServicePage:
         all_hosts = self._read_hosts(context, with_nodes=False)
         services = sorted([*all_hosts.services, *self._own_records.list_all()], key=_place)
-        return ServicePage(services, all_hosts.down_cells)
+        names = {cell.uuid: cell.name for cell in self._cells.list_cells()}
+        return ServicePage(services, all_hosts.down_cells, names)
 
     def find_compute_services(
         self, context: RequestContext, hosts: Sequence[str]

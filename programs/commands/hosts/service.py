@@ -12,6 +12,7 @@ COLUMNS: base.Columns = {
     "Status": "status",
     "State": lambda service: FORCED if service["forced_down"] else service["state"],
     "Host": "host",
+    "Cell": "armillary:cell",
     "Seen": base.age("updated_at"),
     "Zone": "zone",
     "ID": base.short_id,
@@ -27,7 +28,7 @@ FORCED = "forced down"
 
 
 class ListServices(base.ApiLister):
-    """List services."""
+    """List services; those without a cell, its own conductor's among them, serve all cells."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", help="only services of this host")

@@ -29,6 +29,7 @@ def service(conductor: SuperConductor) -> Service:
 def test_services_are_listed(service: Service, api: Api, conductor: SuperConductor) -> None:
     """With the cells that do not answer."""
     conductor.down_cells = ["cell7"]
+    conductor.cell_names = {str(service.cell_uuid): "cell1"}
     answer = api.get(PATH, binary="armillary-compute").json
     assert answer["armillary:down_cells"] == ["cell7"]
     assert answer["services"] == [
@@ -43,6 +44,7 @@ def test_services_are_listed(service: Service, api: Api, conductor: SuperConduct
             "disabled_reason": None,
             "forced_down": False,
             "armillary:cell_uuid": service.cell_uuid,
+            "armillary:cell": "cell1",
             "armillary:version": service.version,
         }
     ]

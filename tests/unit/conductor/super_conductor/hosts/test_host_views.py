@@ -50,11 +50,13 @@ def test_services_of_all_cells_are_listed_with_cell_and_zone(
 ) -> None:
     """Ordered by host."""
     put_into_zone(plane, "east", "cell1-host2")
-    found = hosts.list_services(an_admin()).services
+    page = hosts.list_services(an_admin())
+    found = page.services
     assert [(one.host, one.availability_zone) for one in found] == [
         ("cell1-host1", "nova"), ("cell1-host2", "east"), ("cell2-host1", "nova"),
     ]  # fmt: skip
     assert found[0].cell_uuid == cell.uuid
+    assert [page.cell_names[str(one.cell_uuid)] for one in found] == ["cell1", "cell1", "cell2"]
 
 
 def test_a_silent_cell_is_named(plane: ControlPlane, cell: CellConductor, hosts: Hosts) -> None:

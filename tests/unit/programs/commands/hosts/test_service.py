@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from armillary.service_history import CURRENT_VERSION
+from objects.cell_mapping import CELL0_UUID
 from objects.hosts.service import Service
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
@@ -28,6 +29,19 @@ def test_services_are_listed(
     rows = armillary("service", "list", "--host", "host2", "-f", "json").json
     assert [row["Host"] for row in rows] == ["host2"]
     assert armillary("service", "list", "--binary", "other", "-f", "json").json == []
+
+
+def test_the_conductor_of_a_cell_is_told_from_the_super_conductor(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """By the name of its cell: both have the same binary, and perhaps the same host."""
+    own = builders.a_service("host1", binary="armillary-conductor")
+    top = builders.a_service("host1", binary="armillary-conductor", cell_uuid=CELL0_UUID)
+    conductor.services, conductor.cell_names = [own, top], {str(own.cell_uuid): "cell1"}
+    rows = armillary("service", "list", "-f", "json").json
+    assert [(row["Binary"], row["Cell"]) for row in rows] == [
+        ("armillary-conductor", "cell1"), ("armillary-conductor", None),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
