@@ -191,8 +191,8 @@ def _matches(item: Mapping[str, Any], query: Mapping[str, Any]) -> bool:
     """Return whether an item has the values of a query; other parameters are ignored."""
     return all(
         str(item[name]).lower() == str(value).lower() if name == "enabled" else item[name] == value
-        for name, value in query.items()
-        if name in item
+        for parameter, value in query.items()
+        if (name := parameter.removesuffix("-any")) in item
     )
 
 

@@ -1,6 +1,6 @@
 """Schemas of the identity API's requests; clients may send more fields than are looked at."""
 
-from api.schemas.base import Schema
+from api.schemas.base import Schema, ruled
 from armillary.identity import passwords
 from armillary.identity.accounts import DOMAIN_ID, ID_PATTERN
 
@@ -34,7 +34,8 @@ _SCOPE = _object(
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}
 _PASSWORD: Schema = {"type": "string", "minLength": 1, "maxLength": passwords.CHARACTERS_MAX}
 _DESCRIPTION: Schema = {"type": ["string", "null"], "maxLength": 4096}
-_DOMAIN_ID: Schema = {"enum": [DOMAIN_ID, None]}
+_DOMAIN_ID = ruled({"enum": [DOMAIN_ID, None]}, f"There is no other domain than '{DOMAIN_ID}'")
+_PARENT_ID = ruled(_DOMAIN_ID, f"Projects have no parent but the domain '{DOMAIN_ID}'")
 _USER_FIELDS = {
     "name": _NAME,
     "password": {**_PASSWORD, "type": ["string", "null"]},
@@ -49,9 +50,9 @@ _PROJECT_FIELDS = {
     "description": _DESCRIPTION,
     "enabled": {"type": "boolean"},
     "domain_id": _DOMAIN_ID,
-    "parent_id": _DOMAIN_ID,
-    "is_domain": {"const": False},
-    "tags": {"type": "array", "maxItems": 0},
+    "parent_id": _PARENT_ID,
+    "is_domain": ruled({"const": False}, "Projects cannot be domains"),
+    "tags": ruled({"type": "array", "maxItems": 0}, "Projects have no tags"),
 }
 
 CREATE_USER = _object({"user": _object(_USER_FIELDS, "name")}, "user")
@@ -69,7 +70,10 @@ UPDATE_PROJECT = _object({"project": _object(_PROJECT_FIELDS)}, "project")
 CREATE_ROLE = _object(
     {
         "role": _object(
-            {"name": {"type": "string", "pattern": ID_PATTERN}, "domain_id": {"const": None}},
+            {
+                "name": {"type": "string", "pattern": ID_PATTERN},
+                "domain_id": ruled({"const": None}, "Roles belong to no domain"),
+            },
             "name",
         )
     },

@@ -141,6 +141,26 @@ def test_a_bad_change_is_refused(
     assert root.send(method, path, body).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "said"),
+    [
+        ("project", "tags", ["a"], "Projects have no tags"),
+        ("project", "parent_id", "other", "Projects have no parent but the domain 'default'"),
+        ("project", "domain_id", "other", "There is no other domain than 'default'"),
+        ("project", "is_domain", True, "Projects cannot be domains"),
+        ("user", "domain_id", "other", "There is no other domain than 'default'"),
+        ("role", "domain_id", "default", "Roles belong to no domain"),
+    ],
+)
+def test_what_this_identity_has_not_is_refused_in_words(
+    kind: str, field: str, value: Any, said: str, root: Administrator
+) -> None:
+    """Of what it lacks, not of its schema."""
+    answer = root.send("POST", f"{kind}s", {kind: {"name": "x", field: value}})
+    assert answer.status_code == 400
+    assert answer.json["error"]["message"].endswith(f" {said}")
+
+
 def test_users_change_nothing(web: Client) -> None:
     """But their own password; the token file's is not changed here."""
     token = {"X-Auth-Token": log_in(web)}

@@ -28,6 +28,8 @@ def test_versions_are_found_without_a_token(web: Client) -> None:
         ("users?name=bob", "users", set()),
         ("projects", "projects", {"stars", "moons", "ops"}),
         ("projects?name=ops&domain_id=default", "projects", {"ops"}),
+        ("projects?tags-any=a", "projects", set()),
+        ("projects?not-tags=a", "projects", {"stars", "moons", "ops"}),
         ("users/alice/projects", "projects", {"stars", "moons"}),
         ("users/alice/groups", "groups", set()),
         ("roles", "roles", {"admin", "member", "reader"}),
