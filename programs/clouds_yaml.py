@@ -1,5 +1,6 @@
-"""``clouds.yaml`` of ``armillary up``: the access of OpenStack's clients to this deployment."""
+"""``clouds.yaml``: the access of OpenStack's clients to a deployment."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -19,23 +20,24 @@ def write(conf: cfg.ConfigOpts, api_url: str, placement_url: str) -> Path | None
     """
     state_dir = Path(conf.state_path)
     if conf.api.auth_strategy == "noauth":
-        cloud = _without_authentication(api_url, placement_url)
+        text = _text(_without_authentication(api_url, placement_url))
     elif conf.api.token_file == str(state_dir / own_token.HASHES_FILE):
-        cloud = _with_password(state_dir, api_url)
+        text = with_password(api_url, (state_dir / own_token.TOKEN_FILE).read_text().strip())
     else:
         return None
     path = state_dir / FILE
-    private_files.write(path, yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False))
+    private_files.write(path, text)
     return path
 
 
-def _with_password(state_dir: Path, api_url: str) -> dict[str, object]:
-    return {
+def with_password(api_url: str, password: str) -> str:
+    """Return the content of the file for the administrator, who logs in at the API."""
+    cloud = {
         "auth_type": "password",
         "auth": {
             "auth_url": f"{api_url}/identity/v3",
             "username": own_token.ADMIN,
-            "password": (state_dir / own_token.TOKEN_FILE).read_text().strip(),
+            "password": password,
             "project_name": own_token.ADMIN,
             "user_domain_name": "Default",
             "project_domain_name": "Default",
@@ -43,6 +45,7 @@ def _with_password(state_dir: Path, api_url: str) -> dict[str, object]:
         "region_name": "RegionOne",
         "identity_api_version": "3",
     }
+    return _text(cloud)
 
 
 def _without_authentication(api_url: str, placement_url: str) -> dict[str, object]:
@@ -53,3 +56,7 @@ def _without_authentication(api_url: str, placement_url: str) -> dict[str, objec
         "placement_endpoint_override": placement_url,
         "image_endpoint_override": f"{api_url}/image",
     }
+
+
+def _text(cloud: Mapping[str, object]) -> str:
+    return yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import requests
-import yaml
 
 from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures import waiting
 from tests.fixtures.checks.documented_output import assert_among, example
+from tests.fixtures.clouds import services_of
 from tests.fixtures.deployment import error_lines
 
 pytestmark = pytest.mark.sampled_file(every=3)
@@ -94,27 +94,4 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     code, said = run(url, {"XDG_STATE_HOME": str(tmp_path / "another-user")})
     assert code == 1
     assert "401" in said
-    assert services_of(state_dir) == {"identity", "compute", "image", "placement"}
-
-
-def services_of(state_dir: Path) -> set[str]:
-    """Log in as ``clouds.yaml`` says; return the services of the catalogue that answer."""
-    cloud = yaml.safe_load((state_dir / "clouds.yaml").read_text())["clouds"]["armillary"]["auth"]
-    who = {"name": cloud["username"], "password": cloud["password"]}
-    identity: dict[str, Any] = {
-        "methods": ["password"],
-        "password": {"user": {**who, "domain": {"name": cloud["user_domain_name"]}}},
-    }
-    project = {"name": cloud["project_name"], "domain": {"name": cloud["project_domain_name"]}}
-    body: dict[str, Any] = {"auth": {"identity": identity, "scope": {"project": project}}}
-    answer = requests.post(
-        f"{cloud['auth_url']}/auth/tokens", json=body, timeout=waiting.seconds(30)
-    )
-    headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
-    return {
-        service["type"]
-        for service in answer.json()["token"]["catalog"]
-        if requests.get(
-            service["endpoints"][0]["url"], headers=headers, timeout=waiting.seconds(30)
-        ).ok
-    }
+    assert services_of(state_dir / "clouds.yaml") == {"identity", "compute", "image", "placement"}

@@ -9,12 +9,22 @@ import requests
 import yaml
 
 from tests.fixtures.asking import Api, wait_for
+from tests.fixtures.clouds import services_of
+from tests.fixtures.deployment import BIN
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.long]  # test_broker_accounts.py has the short story
 
+SERVICES = {"identity", "compute", "image", "placement"}
+HOW_TO_START_CELL2 = """\
+Services are not started by systemd here. To start those that do not run:
+    armillary-manage deploy start --root {root}
+or each in its own way:
+    {bin}/armillary-conductor --config-file {root}/etc/armillary/cell-cell2.conf \
+--config-dir {root}/etc/armillary/cell-cell2.conf.d
+"""
 NOWHERE = "http://127.0.0.1:9"
 SERVERS = [
     pytest.param(POSTGRESQL, marks=pytest.mark.postgresql, id="postgresql"),
@@ -68,6 +78,7 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
     assert [step.rpartition("/")[2] for step in done(printed)] == [
         "deployment.yaml (choices and secrets)",
         "admin-openrc (mode 0600)",
+        "clouds.yaml (mode 0600)",
         "conductor.conf (mode 0640)",  # hosts are told where the API is
         "api.conf (mode 0640)",
     ]
@@ -90,7 +101,10 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
 
 
 def test_start_names_the_service_that_has_ended(command: Command) -> None:
-    """Its configuration is read after it was started; the others run, and stop again."""
+    """Its configuration is read after it was started; the others run, and stop again.
+
+    A cell that is added then is named with the command that starts it.
+    """
     api, placement = (f"127.0.0.1:{free_port()}" for _ in range(2))
     code, printed = command.single("--api", api, "--placement", placement)
     assert code == 0, printed
@@ -103,7 +117,11 @@ def test_start_names_the_service_that_has_ended(command: Command) -> None:
         assert "start compute failed: it has ended; see " in printed
         health = Api(f"http://{api}", requests.Session())
         wait_for(health.answers, "the API and the conductors that it needs run")
+        assert services_of(command.configuration / "clouds.yaml") == SERVICES
         own.unlink()
+        assert command.run("start", *root)[0] == 0
+        code, printed = command.run("add-cell", *root, "cell2")
+        assert printed.endswith(HOW_TO_START_CELL2.format(root=command.root, bin=BIN))
         assert command.run("start", *root)[0] == 0
         _, printed = command.single("--api", f"127.0.0.1:{free_port()}")
         assert "With their former configuration run: conductor, api." in printed

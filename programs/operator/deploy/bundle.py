@@ -58,8 +58,11 @@ def load(path: Path) -> Bundle:
 
 def join(
     layout: Layout, steps: Steps, bundle: Bundle, *, overwrites: bool = False, starts: bool = True
-) -> None:
-    """Set this machine up for the service, and start it. Raises Conflict and StepFailed."""
+) -> set[str]:
+    """Set this machine up for the service, and start it. Raises Conflict and StepFailed.
+
+    Return the service's name if its configuration changed.
+    """
     files, service = Files(layout, steps, overwrites=overwrites), bundle.service
     is_services = not service.is_roots
     make_account(layout, steps)
@@ -76,6 +79,7 @@ def join(
     reload = units.write(layout, files, [service])
     if layout.has_systemd and starts:
         units.start(layout, steps, [service], changed, reload=reload)
+    return changed
 
 
 def joined(layout: Layout) -> list[Service]:

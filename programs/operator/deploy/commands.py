@@ -189,14 +189,8 @@ class DeploySingle(_WithServices):
         if not wanted.cells:
             wanted.add_cell(FIRST_CELL, is_here=True)
         made = self.deploy(parsed_args, layout, wanted)
-        if parsed_args.dry_run:
-            return
-        if not layout.has_systemd:
-            self.app.stdout.write(
-                "systemd does not run here; start the services with armillary-manage deploy start, "
-                f"or each in its own way:\n{made.how_to_start()}\n"
-            )
-        self.app.stdout.write(f"The administrator's credentials: . {made.credentials}\n")
+        if not parsed_args.dry_run:
+            self.app.stdout.write(made.how_to_log_in())
 
 
 def _add_node_option(parser: ArgumentParser, dest: str) -> None:
@@ -369,11 +363,13 @@ class DeployJoin(_WritingCommand):
     def take_action(self, parsed_args: Namespace) -> None:
         layout, found = self.layout(parsed_args), bundle.load(parsed_args.bundle)
         steps = Steps(self.app.stdout, parsed_args.dry_run)
-        bundle.join(
+        changed = bundle.join(
             layout, steps, found,
             overwrites=parsed_args.overwrite, starts=not parsed_args.no_start,
         )  # fmt: skip
         self.app.stdout.write(f"{steps.summary()}\n")
+        if not parsed_args.dry_run:
+            self.app.stdout.write(processes.next_steps(layout, [found.service], changed))
 
 
 class _ProcessCommand(_DeployCommand):

@@ -19,6 +19,7 @@ from armillary import exception
 from armillary.db import Database
 from armillary.identity.passwords import hash_password
 from conductor.super_conductor.db import cells
+from programs import clouds_yaml
 from programs.operator.databases import API, DATABASES
 from programs.operator.deploy import broker, processes, record, units
 from programs.operator.deploy.broker import BrokerAccount, BrokerAdmin
@@ -80,22 +81,8 @@ class Deployment:
         if self.layout.has_systemd and self.starts:
             units.start(self.layout, self.steps, here, changed, reload=reload)
         self.out.write(f"{self.steps.summary()}\n")
-        if not (self.layout.has_systemd or self.is_dry_run):
-            self._name_outdated([each for each in here if each.name in changed])
-
-    def _name_outdated(self, changed: list[Service]) -> None:
-        """Say which services still run with their former configuration."""
-        names = [each.name for each in changed if processes.find(self.layout, each) is not None]
-        if names:
-            self.out.write(
-                f"With their former configuration run: {', '.join(names)}. For the new one: "
-                "armillary-manage deploy stop, then armillary-manage deploy start\n"
-            )
-
-    def how_to_start(self) -> str:
-        """Return the commands that start the services of this machine, and those of a user."""
-        lines = [shlex.join(each.command(self.layout)) for each in self.services.here()]
-        return "\n".join(lines)
+        if not self.is_dry_run:
+            self.out.write(processes.next_steps(self.layout, here, changed))
 
     def elsewhere(self) -> dict[str, Service]:
         """Return the services on other machines, by host or by cell, as they are set up there."""
@@ -114,10 +101,24 @@ class Deployment:
             found[host] = services.agent(host, one.cell, one.driver, tuple(one.patterns))
         return found
 
+    def how_to_log_in(self) -> str:
+        """Return what the administrator types next, in a shell of this machine."""
+        return (
+            "To begin, as the administrator of this deployment:\n"
+            f"    . {shlex.quote(str(self._credentials))}\n"
+            "    armillary host list\n"
+            "OpenStack's clients read the same variables, or the cloud "
+            f"{clouds_yaml.CLOUD} of {self._clouds}\n"
+        )
+
     @property
-    def credentials(self) -> Path:
+    def _credentials(self) -> Path:
         """File with the administrator's environment variables."""
         return self.layout.configuration / _CREDENTIALS
+
+    @property
+    def _clouds(self) -> Path:
+        return self.layout.configuration / clouds_yaml.FILE
 
     # Machine --------------------------------------------------------------------------------------
 
@@ -299,9 +300,11 @@ class Deployment:
             "OS_AUTH_URL": f"{url}/identity/v3", "OS_USERNAME": "admin", "OS_PASSWORD": password,
             "OS_PROJECT_NAME": "admin", "OS_USER_DOMAIN_NAME": "Default",
             "OS_PROJECT_DOMAIN_NAME": "Default", "OS_IDENTITY_API_VERSION": "3",
+            "OS_CLIENT_CONFIG_FILE": str(self._clouds),
         }  # fmt: skip
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
-        self.files.write(self.credentials, "\n".join(lines), 0o600)
+        self.files.write(self._credentials, "\n".join(lines), 0o600)
+        self.files.write(self._clouds, clouds_yaml.with_password(url, password), 0o600)
 
 
 def make_account(layout: Layout, steps: Steps) -> None:

@@ -4,11 +4,12 @@ import contextlib
 import fcntl
 import functools
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 from armillary import exception, private_files
@@ -51,6 +52,40 @@ def stop(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
             functools.partial(_stop, layout, service, pid or 0),
             is_done=pid is None,
         )
+
+
+def next_steps(layout: Layout, services: Iterable[Service], changed: Set[str]) -> str:
+    """Return what is left to be typed where systemd does not start services: nothing, or lines.
+
+    ``changed`` are the names of the services whose configuration changed.
+    """
+    if layout.has_systemd:
+        return ""
+    stopped, outdated = [], []
+    for service in services:
+        if find(layout, service) is None:
+            stopped.append(service)
+        elif service.name in changed:
+            outdated.append(service.name)
+    lines = []
+    if outdated:
+        lines += [
+            f"With their former configuration run: {', '.join(outdated)}. For the new one:",
+            f"    {_command(layout, 'stop')}",
+            f"    {_command(layout, 'start')}",
+        ]
+    elif stopped:
+        lines += ["Services are not started by systemd here. To start those that do not run:"]
+        lines += [f"    {_command(layout, 'start')}"]
+    if stopped:
+        lines += ["or each in its own way:"]
+        lines += [f"    {shlex.join(service.command(layout))}" for service in stopped]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(layout: Layout, word: str) -> str:
+    root = () if layout.is_system else ("--root", str(layout.root))
+    return shlex.join(["armillary-manage", "deploy", word, *root])
 
 
 def find(layout: Layout, service: Service) -> int | None:
