@@ -1,4 +1,4 @@
-"""Sentences of the Compute API for validation errors: they name field, value and rule."""
+"""Messages of the Compute API for validation errors: field, value and rule."""
 
 import ipaddress
 import re
@@ -191,7 +191,7 @@ def _convert_fields(value: dict[str, Any], schema: Schema) -> None:
 
 
 def _with_rule(error: Any) -> Any:
-    """Return the error of a choice that has a message of its own, for one of an alternative."""
+    """Return the error, or the nearest one above it whose schema has its own message."""
     parent = error.parent
     while parent is not None:
         if RULE_KEYWORD in parent.schema:

@@ -27,7 +27,7 @@ _PATCH = "application/openstack-images-v2.1-json-patch"
 _DATA = "application/octet-stream"
 
 _TEMPORARY = frozenset({408, 429})
-"""Errors of a client that a later attempt may not meet."""
+"""Temporary errors of a client: a later attempt may succeed."""
 
 _LOGINS: Mapping[str, tuple[str, ...]] = {
     "password": (
@@ -132,7 +132,7 @@ class Glance:
         self._request("PUT", path, image_id, data=data, headers=headers)
 
     def download(self, image_id: str, start: int = 0) -> Iterator[bytes]:
-        """Yield the data of an image from a byte on, each piece when it comes.
+        """Yield the data of an image from a byte on, each piece as it arrives.
 
         Raises ImageNotFound, also without data.
         """
@@ -223,7 +223,7 @@ def _retry_after_seconds(error: Exception) -> float | None:
 
 
 def _what_it_does(error: Exception) -> str:
-    """Return what a Glance does that cannot be used, and which option may be wrong."""
+    """Return what is wrong with a Glance's behaviour, and which option may be the cause."""
     from keystoneauth1 import exceptions
     from requests import JSONDecodeError, Timeout
     from requests.exceptions import ChunkedEncodingError, ContentDecodingError
@@ -242,6 +242,6 @@ def _what_it_does(error: Exception) -> str:
         case exceptions.HttpError():
             return f"answers with the status {error.http_status}"
         case JSONDecodeError():
-            return "answers with something else than JSON; see [glance] endpoint_override"
+            return "does not answer with JSON; see [glance] endpoint_override"
         case _:
             return f"cannot be reached ({type(error).__name__}; see [glance])"

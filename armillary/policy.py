@@ -74,7 +74,7 @@ class Enforcer:
     def list_allowed(
         self, rules: Iterable[str], target: Mapping[str, Any], context: RequestContext
     ) -> dict[str, bool]:
-        """Return for each rule what ``is_allowed`` would; rules of one wording are asked once."""
+        """Return rule -> whether it allows the action; equal rules are evaluated once."""
         wordings = self._wordings()
         answers: dict[str, bool] = {}
         allowed = {}
@@ -114,6 +114,6 @@ class Enforcer:
 
 def _log_invalid(error: Exception) -> None:
     LOG.error(
-        "The policy file was changed and is invalid, the old rules stay in force: %s",
+        "The changed policy file is invalid; the previous rules stay in force: %s",
         " ".join(str(error).split()),
     )

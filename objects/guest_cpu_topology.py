@@ -4,15 +4,15 @@ from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 
 NAMES = ("cpu_sockets", "cpu_cores", "cpu_threads")
-"""Settings: ``hw_NAME`` of an image, ``hw:NAME`` of a flavor, whose word counts."""
+"""Settings: ``hw_NAME`` of an image, ``hw:NAME`` of a flavor, which takes precedence."""
 COUNT_MAX = 4096
 
 
 def of(flavor: Flavor, image: ImageMeta | None) -> tuple[int, int, int] | None:
     """Return sockets, cores and threads whose product is the number of vCPUs.
 
-    None if nothing is asked. What is left open follows from the rest. Raises ValueError with the
-    reason if the vCPUs cannot be divided so.
+    None if none is requested. Numbers that are not given follow from the others. Raises ValueError
+    with the reason if the vCPUs cannot be divided that way.
     """
     given = [_asked(flavor, image, name) for name in NAMES]
     if not any(given):

@@ -14,7 +14,7 @@ _FAST = 1
 
 
 class Form(NamedTuple):
-    """Which answer is asked for."""
+    """Identifies an answer: its page, with or without UUIDs."""
 
     limit: int
     marker: str | None

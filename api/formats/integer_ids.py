@@ -1,4 +1,4 @@
-"""Numbers as identifiers: what versions of the Compute API show that have no UUIDs."""
+"""Integer identifiers, for versions of the Compute API without UUIDs."""
 
 import hashlib
 import re

@@ -78,7 +78,8 @@ def project_of(call: LoginRequest, login: Login, scope: Any) -> Project | None:
         )
     if project is None or not project.is_enabled or project.id not in login.user.roles:
         raise exception.Unauthorized(
-            "The user has no role in this project, or there is none", user=login.user.id
+            "The user has no role in this project, or it does not exist or is disabled",
+            user=login.user.id,
         )
     return project
 

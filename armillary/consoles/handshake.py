@@ -1,6 +1,6 @@
 """First lines between the proxy and an agent's console port: a token, then the agent's answer.
 
-After ``ok`` both sides send bytes of the terminal. Any other answer is why there will be none.
+After ``ok`` both sides send bytes of the terminal. Any other answer says why it was refused.
 """
 
 import re
@@ -11,7 +11,7 @@ GREETING = b"armillary-console/1 "
 ACCEPTED = b"ok\n"
 LINE_BYTES_MAX = 256
 HANDSHAKE_SECONDS_MAX = 10.0
-"""For a whole line, however slowly its bytes come."""
+"""Timeout of a whole line, however slowly its bytes arrive."""
 _TOKEN = re.compile(r"[0-9A-Za-z]{1,128}")
 
 
@@ -21,7 +21,7 @@ def send_token(connection: socket.socket, token: str) -> str | None:
     Only letters and digits are sent: an agent may name the address of another service with it.
     """
     if not _TOKEN.fullmatch(token):
-        return "the agent's token is not one"
+        return "the agent's token is malformed"
     connection.settimeout(HANDSHAKE_SECONDS_MAX)
     connection.sendall(GREETING + token.encode("ascii") + b"\n")
     answer = read_line(connection)

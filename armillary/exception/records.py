@@ -187,7 +187,7 @@ class ZoneKeptByServer(InUse):
 
 
 class ClaimNotFound(NotFound):
-    """No such claim is held, or it has ended."""
+    """The claim does not exist, or has ended."""
 
     template = "Claim %(claim)s could not be found."
 

@@ -154,11 +154,11 @@ class TlsAdapter(Adapter):
 
 
 class NeedsMore(Exception):
-    """The handshake cannot go on before the client sends more."""
+    """The handshake needs more from the client before it can continue."""
 
 
 def continue_handshake(connection: Any) -> bool:
-    """Go on with the handshake of a non-blocking connection; return False if it has failed.
+    """Continue the handshake of a non-blocking connection; return False if it failed.
 
     A client that speaks plain HTTP gets a plain-text error. Raises NeedsMore.
     """

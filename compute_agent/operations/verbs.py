@@ -42,7 +42,7 @@ def reboot(step: Step) -> Outcome:
 
 
 def pause(step: Step) -> Outcome:
-    """Stop the guest where it is."""
+    """Pause the guest; its memory stays."""
     return _in_place(step, step.driver.pause(step.uuid))
 
 
@@ -52,7 +52,7 @@ def unpause(step: Step) -> Outcome:
 
 
 def suspend(step: Step) -> Outcome:
-    """Stop the guest where it is, and free its memory."""
+    """Suspend the guest, and free its memory if the driver can."""
     return _in_place(step, step.driver.suspend(step.uuid))
 
 
@@ -105,7 +105,7 @@ def _in_place(step: Step, guest: GuestInfo) -> Outcome:
 def rebuild(step: Step) -> Outcome:
     """Destroy the guest and build it again from the command's image.
 
-    Raises GuestKept if the image cannot be had: then the guest is as before.
+    Raises GuestKept if the image cannot be fetched; the guest is then unchanged.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -164,7 +164,7 @@ class Reporter:
                 run=dataclasses.replace(self._run, is_over=True),
             )  # fmt: skip
         except exception.ArmillaryError as error:
-            LOG.info("Cannot tell the conductor that this agent is stopping: %s", error)
+            LOG.info("Cannot report to the conductor that this agent is stopping: %s", error)
 
     def _say_once_of_approval(self, refusal: str) -> None:
         if refusal and refusal != self._said_of_approval:

@@ -35,7 +35,7 @@ def make_drivers(conf: cfg.ConfigOpts, names: Sequence[str] | None = None) -> li
     twice = sorted(host for host, count in counts.items() if count > 1)
     if twice:
         raise exception.ConfigurationError(
-            reason=f"[compute] driver creates several hosts of one name: {', '.join(twice)}"
+            reason=f"[compute] driver creates several hosts with the same name: {', '.join(twice)}"
         )
     if not drivers:
         raise exception.ConfigurationError(reason="[compute] driver creates no hosts")

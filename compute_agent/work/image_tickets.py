@@ -1,4 +1,4 @@
-"""Tickets for the images of an agent's hosts: got from the conductor, or given with a request."""
+"""Tickets for images: fetched from the conductor, or received with a request."""
 
 import functools
 import threading
@@ -11,7 +11,7 @@ from objects.images.image_ticket import ImageTicket
 
 
 class ImageTickets:
-    """Gets tickets for what instances need; those of images to fetch in advance are given."""
+    """Tickets of an agent's hosts: for instances, and for images to fetch in advance."""
 
     def __init__(self, agent: str, conductor: CellConductorAPI) -> None:
         self._agent = agent

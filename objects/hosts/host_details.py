@@ -1,4 +1,4 @@
-"""One host with all that belongs to it."""
+"""Details of one host: its service, nodes, providers, servers and migrations."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ PROVIDERS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class HostRecords:
-    """What a cell has of a host: its compute service, and its nodes."""
+    """A cell's records of a host: its compute service and its nodes."""
 
     service: Service
     nodes: list[ComputeNode]

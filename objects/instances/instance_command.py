@@ -17,10 +17,10 @@ class Verb(enum.StrEnum):
     POWER_ON = "power_on"
     REBOOT = "reboot"
     PAUSE = "pause"
-    """Stop the guest where it is; its memory stays."""
+    """Pause the guest; its memory stays on the host."""
     UNPAUSE = "unpause"
     SUSPEND = "suspend"
-    """Stop the guest where it is, and free the host's memory if the driver can."""
+    """Stop the guest, and free the host's memory if the driver can."""
     RESUME = "resume"
     RESCUE = "rescue"
     """Run another image on the guest's disks, until ``UNRESCUE``."""
@@ -53,7 +53,7 @@ class Verb(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandId:
-    """Which command: the host it went to, and its number among those for the instance."""
+    """Identifies a command: its host, and its number among those for the instance."""
 
     host: str
     instance_uuid: str
@@ -88,14 +88,14 @@ NEEDS_SOURCE = "needs_source"
 A driver whose payload is complete without its host leaves it out.
 """
 SHELVED_IMAGE = "shelved_image"
-"""Key of what is kept of an offloaded server: the image with its disk, a versioned object."""
+"""Key of the image with an offloaded server's disk, as a versioned object."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """What a host answers to a command; each verb sets its own fields.
+    """A host's answer to a command; each verb sets some of the fields.
 
-    Most mappings are its driver's: a driver of the same kind reads them on another host.
+    Only drivers read most of the mappings: one of the same kind, on another host.
     """
 
     power_state: str | None = None

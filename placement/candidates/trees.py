@@ -180,4 +180,4 @@ def _what_combines(problem: Problem) -> str:
         reasons.append("same_subtree")
     if problem.contested:
         reasons.append(f"the sum of {', '.join(problem.contested)}")
-    return " and ".join(reasons) or "the combination of what is asked"
+    return " and ".join(reasons) or "the combination of the requested groups"

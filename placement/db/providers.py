@@ -232,7 +232,7 @@ def remove(
 
 
 def get_deleted_orders(session: Session, uuids: Collection[str]) -> dict[str, int]:
-    """Return the orders of those of these providers that were deleted not long ago."""
+    """Return the orders of those providers among these that were deleted recently."""
     return {row[0]: row[1] for row in rows_in(session, _DELETED_ORDERS, uuids)}
 
 

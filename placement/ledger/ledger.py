@@ -2,7 +2,7 @@
 
 Pure: it is filled from fresh rows, applies one operation after the other, and collects the changes
 to write. A refused operation leaves it unchanged. Atomic writes of several consumers and
-inventories are a ``AllocationTransaction``.
+inventories are an ``AllocationTransaction``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -182,7 +182,7 @@ class Ledger:
             self._set_fence(consumer, self.fences.get(consumer, 0))
 
     def owner_of(self, consumer: str) -> ConsumerOwner | None:
-        """Return whom a consumer counts for, or did before; None if it is not known."""
+        """Return a consumer's present or former owner; None if it is not known."""
         holding = self.holdings[consumer]
         if holding is None:
             return self.former_owners.get(consumer)
@@ -280,7 +280,7 @@ class Ledger:
         self.changed_consumers.add(consumer)
 
     def _note_cell(self, consumer: str, holding: Holding | None) -> None:
-        """Keep in mind which cell a consumer is in, if it is in one and not between two."""
+        """Remember the cell of a consumer, unless it is moving between two."""
         known = self.cells.get(consumer)
         if holding is None or (known is not None and known.other is not None):
             return
@@ -290,7 +290,7 @@ class Ledger:
             self._restate_fence(consumer, is_changed=self.cells[consumer] != known)
 
     def _note_owner(self, consumer: str) -> None:
-        """Keep in mind whom a consumer counts for that is about to have no allocations."""
+        """Remember the owner of a consumer that is about to lose all allocations."""
         owner = self.owner_of(consumer)
         if owner is not None:
             is_changed = self.former_owners.get(consumer) != owner
@@ -298,7 +298,7 @@ class Ledger:
             self._restate_fence(consumer, is_changed=is_changed)
 
     def _restate_fence(self, consumer: str, *, is_changed: bool) -> None:
-        """Have what is remembered with a consumer's fence stored, if it has one."""
+        """Mark a consumer's fence, if it has one, so that it is stored with its cell and owner."""
         if is_changed and consumer in self.fences:
             self.changed_fences.add(consumer)
 

@@ -93,7 +93,7 @@ class LedgerCommit:
 
 
 def _outcome(work: Work, ledger: Ledger) -> Any:
-    """Return the result of the work, or its error, so that others in the transaction can go on."""
+    """Return the result of the work, or its error, so that the others continue."""
     try:
         return work.apply(ledger)
     except exception.ArmillaryError as error:

@@ -63,7 +63,7 @@ class Simulate(WithOptions):
             "--html",
             type=Path,
             metavar="FILE.html",
-            help="write a page to look at: hosts over time, decisions, policies side by side",
+            help="write an HTML page: hosts over time, decisions, policies side by side",
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -104,7 +104,7 @@ class Simulate(WithOptions):
                 with self._progress(policy, seconds) as show:
                     zones_outcomes.append(simulate_zones(scenario, scenario.tree, policy, show))
             self.app.stdout.write(zones_report.text_of(scenario, zones_outcomes))
-        with _said():
+        with _reported_write_errors():
             if parsed_args.json:
                 files.write_json(parsed_args.json, scenario, outcomes or zones_outcomes)
             if parsed_args.plot:
@@ -120,7 +120,7 @@ class Simulate(WithOptions):
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
+def _reported_write_errors() -> Iterator[None]:
     """Report in one line which file could not be written."""
     try:
         yield

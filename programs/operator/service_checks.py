@@ -44,7 +44,7 @@ def check_configuration(conf: cfg.ConfigOpts) -> Result:
 
 
 def check_policies(conf: cfg.ConfigOpts) -> Result:
-    """Check whether the policy file can be used, and names only rules that there are."""
+    """Check whether the policy file can be used, and names only rules that exist."""
     rules = [*api.policies.list_rules(), *placement.rest.policies.list_rules()]
     enforcer = Enforcer(conf, rules)
     names = {name for name in enforcer.names_in_file() if ":" in name}  # others are abbreviations

@@ -110,7 +110,7 @@ def _check_call(message: Any) -> None:
         case _:
             raise Refused("malformed", "it names no method with arguments")
     if not isinstance(version, str) or not _VERSION(version):
-        raise Refused("malformed", "its version is none")
+        raise Refused("malformed", "its version is malformed")
     if namespace not in (None, BASE_NAMESPACE):
         raise Refused("malformed", "its namespace is unknown")
 

@@ -1,4 +1,4 @@
-"""Placement queries for a request: which there are, their answers, and what is missing."""
+"""Placement queries for a request, their joined answers, and the nearest misses."""
 
 import functools
 import logging
@@ -206,7 +206,7 @@ def join(first: AllocationCandidates, second: AllocationCandidates) -> Allocatio
 
 
 def _distance(answer: AllocationCandidates) -> tuple[int, float]:
-    """Return how many things the nearest host lacks, and which shares of the amounts."""
+    """Return how many resources and traits the nearest host lacks, and by which shares."""
     if not answer.lacks or any(lack["kind"] == "forbidden_resource" for lack in answer.lacks):
         return sys.maxsize, 0.0
     amounts = [lack for lack in answer.lacks if lack.get("short")]

@@ -139,7 +139,7 @@ class ZoneSearch:
                 plan.left_out.extend(unheard)
                 if unheard:
                     listed = ", ".join("/".join(zone.path) for zone in unheard)
-                    reason = f"{reason}; not counting what is not heard from: {listed}"
+                    reason = f"{reason}; not counting silent zones: {listed}"
             may_serve = outcome == "stale" and self._could_serve(child, needs)
             left_out = ZoneEntry([child.name], outcome or "offline", reason=reason)
             plan.left_out.append(dataclasses.replace(left_out, may_serve=may_serve))

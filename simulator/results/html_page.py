@@ -1,6 +1,6 @@
 """One self-contained HTML page of a simulation, with the components of the web console.
 
-The page holds the results, the styles and the modules of the console, and asks no other address. A
+The page holds the results, the styles and the modules of the console; it loads nothing else. A
 module imports others by paths, which mean nothing in a file: each is embedded as a ``data:`` URL
 under its path as its name, in an import map.
 """
@@ -146,5 +146,5 @@ def _read(name: str) -> str:
 
 
 def _in_script(value: Mapping[str, Any]) -> str:
-    """Return JSON that ends no script element, whatever the names in it are."""
+    """Return JSON that is safe inside a script element, whatever names it contains."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""External events: other services tell of networks, which are not part of this service."""
+"""External events: notices of a network service, which needs no work here."""
 
 from api.call import Call
 from api.policies.networks import external_event as policies
@@ -17,12 +17,12 @@ MULTI_STATUS = 207
 def create(call: Call) -> Answer:
     """Answer each event: those of networks succeed, others are refused; 404 if no server is known.
 
-    The status is 207 if not all are done.
+    The status is 207 if some are refused.
     """
     answered = [_answered(call, event) for event in call.body["events"]]
     codes = {event["code"] for event in answered}
     if codes == {404}:
-        raise exception.NotFound(what="A server of these events")
+        raise exception.NotFound(what="Each server that these events name")
     return Answer({"events": answered}, status=200 if codes == {200} else MULTI_STATUS)
 
 

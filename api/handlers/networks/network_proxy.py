@@ -1,4 +1,4 @@
-"""Network proxies: what early versions pass on to a network service, of which there is none.
+"""Network proxies of early API versions; there is no network service behind them.
 
 So there is no network to choose and no floating IP, and each project has the security group
 ``default`` alone, without rules. Clients that find no network service look all that up here.
@@ -24,22 +24,22 @@ _DEFAULT_ONLY = f"without a network service there is '{DEFAULT_SECURITY_GROUP}' 
 
 
 def list_networks(call: Call) -> Answer:
-    """List the networks of the project: there is none to choose."""
+    """List the networks of the project: always empty."""
     return Answer({"networks": []})
 
 
 def show_network(call: Call) -> Answer:
-    """Show a network: there is none."""
+    """Show a network: always not found."""
     raise exception.NotFound(f"Network {call.path['network_id']} could not be found.")
 
 
 def list_tenant_networks(call: Call) -> Answer:
-    """List the networks of the project, as a path of its own shows them: there is none."""
+    """List the networks of the project, at the path for projects: always empty."""
     return list_networks(call)
 
 
 def show_tenant_network(call: Call) -> Answer:
-    """Show a network of the project: there is none."""
+    """Show a network of the project: always not found."""
     return show_network(call)
 
 

@@ -55,9 +55,9 @@ def load_for_display(call: Call) -> Instance:
 
 
 def load_for_change(call: Call) -> Instance:
-    """As ``load``; of one whose cell or zone is silent, return its owner, ``UNKNOWN``.
+    """As ``load``; if the cell or zone is silent, return a server in the state ``UNKNOWN``.
 
-    A change of that is accepted and made later, if it is one that can wait.
+    Some changes of it, such as a delete, are accepted and made later.
     """
     return call.conductor.get_server(call.context, call.path["server_id"], for_display=True)
 

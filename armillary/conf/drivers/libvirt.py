@@ -131,9 +131,10 @@ The interface's MAC address is derived from the guest's UUID. Unset: guests have
         cfg.BoolOpt(
             "force_config_drive", default=False,
             help="""
-Whether every guest gets a config drive. Otherwise guests get one that are told something (user
-data, a key, a password, files), or whose user or image asks for one. There is no metadata service:
-set this if your images learn their host name and network configuration from cloud-init.
+Whether every guest gets a config drive. Otherwise a guest gets one if it has something to read
+there (user data, a key, a password, files), or if its user or image asks for one. There is no
+metadata service: set this if your images learn their host name and network configuration from
+cloud-init.
 """,
         ),
         cfg.StrOpt(

@@ -36,7 +36,7 @@ class _Marked(NamedTuple):
 
 
 class Strays:
-    """Stray processes of one host and directory of workloads. A process of another user is none."""
+    """Stray processes of one host and directory of workloads; those of other users are ignored."""
 
     def __init__(self, parent: Path, host: str) -> None:
         self._parent = parent
@@ -71,7 +71,7 @@ class Strays:
         return set(self._known)
 
     def end(self, uuid: str) -> None:
-        """Kill all strays of a workload, and supervisors of theirs. Raises TimeoutError."""
+        """Kill all strays of a workload and their supervisors. Raises TimeoutError."""
         deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
         while left := self._of(uuid):
             LOG.warning("%s: killing processes without a supervisor here: %s",
@@ -102,7 +102,7 @@ class Strays:
 def _list_marked(stats: Mapping[int, ProcessStat]) -> Iterator[_Marked]:
     """Yield the living processes that are marked, as far as this user may read them.
 
-    What another workload's supervisor watches over is left out: it has given itself the marks.
+    A process below another workload's supervisor is left out: it has set the marks itself.
     """
     for pid, stat in stats.items():
         with contextlib.suppress(OSError):
@@ -138,7 +138,7 @@ def _supervisor(pid: int, stats: Mapping[int, ProcessStat]) -> tuple[ProcessId |
 
 
 def _supervised_by(pid: int) -> str | None:
-    """Return the instance that a process of the agent's user watches over, None if it is none."""
+    """Return the instance that a process supervises; None if it is not our supervisor."""
     place = _PROC / str(pid)
     with contextlib.suppress(OSError):
         if place.stat().st_uid != os.geteuid():

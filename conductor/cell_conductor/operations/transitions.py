@@ -43,13 +43,13 @@ def record_failure(row: models.InstanceOperation, fault: InstanceFault) -> None:
 
 
 def _unexplained(rows: Rows) -> InstanceFault:
-    """Return the fault of an operation that ends in ERROR though no stage told a reason."""
+    """Return the fault of an operation that ends in ERROR without a reason from a stage."""
     row = rows.operation
     return InstanceFault.from_values(
         instance_uuid=rows.instance.uuid,
         host=rows.instance.host,
         message=f"The {row.operation.replace('_', ' ')} failed.",
-        details=f"it ended at its step {row.stage} and no host told a reason",
+        details=f"it ended at its step {row.stage}; no host reported a reason",
     )
 
 

@@ -98,7 +98,7 @@ class ZoneGuard:
             if not rezoned <= set(announced):
                 raise _NotAnnounced(by_cell)
             if announced and not zone_changes.end(session, change_id):
-                raise exception.Unavailable(reason="cells took too long to tell of their servers")
+                raise exception.Unavailable(reason="cells took too long to report their servers")
             return made, metadata_seq.get_seq(session)
 
         return self._database.run_in_writer(write)

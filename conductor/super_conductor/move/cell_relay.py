@@ -165,15 +165,15 @@ class CellRelay:
         return change
 
     def _check_owner(self, record: ServerRecord) -> None:
-        """Raise NotItsOwn unless an instance is passed on as its project's and user's."""
+        """Raise NotItsOwn unless a record names the instance's own project and user."""
         said = record.instance
         mapping = self._database.read(instance_mappings.find_mapping, said.uuid)
         if mapping is not None and (mapping.project_id, mapping.user_id) != (
             said.project_id, said.user_id,
         ):  # fmt: skip
             raise exception.NotItsOwn(
-                reason=f"instance {said.uuid} is not of project {said.project_id} and user "
-                f"{said.user_id}"
+                reason=f"instance {said.uuid} does not belong to project {said.project_id} and "
+                f"user {said.user_id}"
             )
 
     def _other(self, migration_uuid: str, instance_uuid: str, cell_uuid: str) -> str:

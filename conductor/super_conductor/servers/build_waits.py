@@ -1,4 +1,4 @@
-"""Why the build of a server waits: what its last try could not reach."""
+"""Reasons why builds wait: the service that the last try could not reach."""
 
 from __future__ import annotations
 

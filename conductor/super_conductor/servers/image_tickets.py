@@ -119,7 +119,7 @@ class ImageTickets:
         with self._database.reader() as session:
             if not is_valid and not self._is_of_server(session, token, image_id, access):
                 raise exception.Unauthorized(
-                    "The ticket is not one, has expired, or is for another image or access; the "
+                    "The ticket is malformed, has expired, or is for another image or access; the "
                     "host has to ask its cell's conductor for a new one."
                 )
             record = images.find_record(session, image_id)

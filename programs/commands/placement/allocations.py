@@ -122,5 +122,5 @@ def _allocation(text: str) -> tuple[str, dict[str, int]]:
     parts = [part.partition("=") for part in text.split(",")]
     provider = next((value for key, _sign, value in parts if key == "rp"), "")
     if not provider:
-        raise ArgumentTypeError(f"'{text}' names no provider: rp=UUID,CLASS=AMOUNT")
+        raise ArgumentTypeError(f"'{text}' names no provider; expected rp=UUID,CLASS=AMOUNT")
     return provider, dict(amount("=".join((key, value))) for key, _s, value in parts if key != "rp")

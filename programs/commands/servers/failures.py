@@ -1,4 +1,4 @@
-"""Why the last action on a server failed."""
+"""Reason for the failure of a server's last action."""
 
 from armillary.table_columns import printable
 from programs.http_client import ApiClient

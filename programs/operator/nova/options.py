@@ -78,7 +78,7 @@ DROPPED_GROUPS: Mapping[str, str] = {
     **dict.fromkeys(("cells", "zookeeper", "osapi_v21", "remote_debug",
                      "ephemeral_storage_encryption", "vmware", "hyperv", "xenserver",
                      "powervm", "zvm"),
-                    "Armillary has no such part"),
+                    "Armillary has nothing that these options would configure"),
     "wsgi": "the HTTP server has options of its own in [api]",
     "cache": "nothing is cached outside of the processes",
 }  # fmt: skip

@@ -185,7 +185,7 @@ def test_without_glance_requests_are_told_to_come_later(ours: Our) -> None:
         ("http://127.0.0.1:9/image", 0, r"cannot be reached \(ConnectFailure; see \[glance\]\)"),
         (None, 500, "answers with the status 500"),
         (None, 401, r"refuses the account of \[glance\]"),
-        (None, 200, r"answers with something else than JSON; see \[glance\] endpoint_override"),
+        (None, 200, r"does not answer with JSON; see \[glance\] endpoint_override"),
     ],
     ids=["away", "failing", "refusing", "another-service"],
 )
