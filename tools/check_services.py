@@ -5,6 +5,7 @@ a server. Exits with 0 and says so where RabbitMQ is not installed.
 """
 
 import os
+import runpy
 import shutil
 import signal
 import socket
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+PORTS = Path(__file__).parents[1] / "tests" / "fixtures" / "ports.py"
+"""Tests that run beside this take other ports."""
 SECONDS_MAX = 240
 CELL = str(uuid.uuid4())
 COMMON = """
@@ -46,12 +49,7 @@ SERVICES = {
 """Name -> its configuration; the last word is the program's."""
 
 
-def free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+free_port: Callable[[], int] = runpy.run_path(str(PORTS))["free_port"]
 
 
 def wait_for(what: str, is_true: Callable[[], bool]) -> None:
@@ -73,7 +71,9 @@ class Deployment:
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
         self._folder = folder
-        self._broker, self._broker_peer, self._api, self._placement = free_ports(4)
+        self._broker, self._broker_peer, self._api, self._placement = (
+            free_port() for _ in range(4)
+        )
         self._running: list[subprocess.Popen[bytes]] = []
 
     def run(self) -> None:
