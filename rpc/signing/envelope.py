@@ -26,6 +26,8 @@ _KEY_ID = re.compile("[0-9a-f]{16}").fullmatch
 REPEATED = "repeated"
 """Reason of a fanout's last messages, which a stream gives to each new consumer again."""
 
+UNKNOWN_KEY = "unknown_key"
+"""Reason of what a key signed that no trust list has."""
 
 Contents = dict[str, Any]
 """What was signed, as JSON: its sender is known, its fields are checked where they are read."""

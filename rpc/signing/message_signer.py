@@ -18,9 +18,9 @@ from armillary import exception
 from armillary.audit import AuditTrail
 from armillary.logs.outage_log import OutageLog
 from armillary.metrics import service_metrics
-from rpc import oslo_internals
+from rpc import authority, oslo_internals
 from rpc.signing import envelope
-from rpc.signing.envelope import REPEATED, Contents, Refused
+from rpc.signing.envelope import REPEATED, UNKNOWN_KEY, Contents, Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
 from rpc.signing.place import Place
@@ -93,15 +93,14 @@ class MessageSigner:
         )
         self._lock = threading.Lock()
 
-    def take_over(self, kind: str, document: str) -> None:
-        """Replace the trust list of this kind, if the process has one, by a newer pushed one."""
-        for trusted in self.trusted:
-            if trusted.kind != kind:
-                continue
-            try:
-                trusted.offer(document)
-            except exception.Invalid as error:
-                LOG.warning("Rejected a pushed trust list: %s", error.message)
+    def take_over(self, kind: str, document: str) -> bool:
+        """Replace the trust list of this kind by a newer pushed one; return whether it was."""
+        trusted = next((each for each in self.trusted if each.kind == kind), None)
+        try:
+            return trusted is not None and trusted.offer(document)
+        except exception.Invalid as error:
+            LOG.warning("Rejected a pushed trust list: %s", error.message)
+            return False
 
     def address(self, place: Place, topic: str, server: str) -> Address:
         """Return the address of a server in this process."""
@@ -154,7 +153,12 @@ class MessageSigner:
                 raise Refused("unsigned", "it is not signed")
             service_metrics.RPC_UNSIGNED.add(address.topic)
             return None
-        identity, contents = self._checker.verified(signed)
+        try:
+            identity, contents = self._checker.verified(signed)
+        except Refused as refused:
+            if refused.reason != UNKNOWN_KEY or not self._learns_from(signed):
+                raise
+            identity, contents = self._checker.verified(signed)
         log = self._log_of(address, contents)
         self._check_destination(address.place, contents)
         try:
@@ -167,6 +171,21 @@ class MessageSigner:
         return VerifiedMessage(
             identity, signed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
         )
+
+    def _learns_from(self, signed: envelope.SignedMessage) -> bool:
+        """Take over a newer trust list from a message; return whether it had one.
+
+        A root key signed the list, so its sender need not be known. Often only the list says who
+        that is: a conductor with a new key, of which this process has not heard.
+        """
+        match signed.contents().get("message"):
+            case {
+                "namespace": authority.BASE_NAMESPACE,
+                "method": "update_trust",
+                "args": {"kind": str(kind), "document": str(document)},
+            }:
+                return self.take_over(kind, document)
+        return False
 
     def _is_repeated(self, address: Address, contents: Contents) -> bool:
         """Return whether the broker gave a new server the last messages of a fanout again."""

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from rpc.signing.envelope import Contents, Refused, SignedMessage
+from rpc.signing.envelope import UNKNOWN_KEY, Contents, Refused, SignedMessage
 from rpc.signing.nonces import NONCE_BYTES
 from rpc.signing.trust import Identity, TrustList
 
@@ -64,7 +64,7 @@ class Verifier:
             if not signed.is_by(key.public):
                 raise Refused("bad_signature", f"it does not match the key of {identity.name}")
             return identity
-        raise Refused("unknown_key", f"no trust list has the key {signed.key_id:.16}")
+        raise Refused(UNKNOWN_KEY, f"no trust list has the key {signed.key_id:.16}")
 
 
 def refuse_replay(seen: Seen, contents: Contents) -> None:

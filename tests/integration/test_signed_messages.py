@@ -414,6 +414,30 @@ def test_every_key_is_replaced_without_a_stop(deployment, small):
     delete_everything(deployment)
 
 
+def test_a_stolen_key_of_any_process_is_replaced_at_once(deployment, small):
+    """As the page on stolen keys says: the former one does not count for a moment longer.
+
+    So the first message of a process with its new key is from a stranger, also that of the super
+    conductor which brings the list that names it.
+    """
+    authority = deployment.authority
+    for name, process in deployment.processes.items():
+        new = keys.create(authority.directory / f"{name}.new")
+        kind = next(kind for kind, each in authority.lists.items() if name in each.identities)
+        changed = enrolment.rotated(
+            authority.lists[kind], name, new.public, now=time.time(), overlap_seconds=0
+        )
+        authority.change(kind, changed)
+        publish(deployment)
+        (authority.directory / f"{name}.new").replace(authority.key_path(name))
+        authority.private[name] = new
+        for other in deployment.processes if kind == SERVICES else ("super", "cell1-conductor"):
+            wait_for(lambda: has_heard(deployment, other, kind), f"{other} knows {name}", 15)  # noqa: B023
+        assert process.is_alive()
+    assert_all_active(deployment, deployment.create_servers(small, 4))
+    delete_everything(deployment)
+
+
 def change_all(authority, change):
     for kind, current in authority.lists.items():
         for name in current.identities:

@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from rpc.signing import envelope, keys
+from rpc.signing import enrolment, envelope, keys
 from rpc.signing.place import Place, zone_scope
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
@@ -366,6 +366,54 @@ def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
     wait_for_refusals("placement", "unknown_key", before + 1)
     PlacementAPI(make_bus(authority.signer("conductor")), timeout_seconds=10).claim("after")
     assert endpoint.claims() == ["after"]
+
+
+def new_key_of(authority, name):
+    """Give a process another key, and put it on the list in place of the former one."""
+    key = authority.private[name] = keys.create(authority.directory / f"{name}.new")
+    (authority.directory / f"{name}.new").replace(authority.key_path(name))
+    changed = enrolment.rotated(
+        authority.lists[SERVICES], name, key.public, now=time.time(), overlap_seconds=0
+    )
+    authority.change(SERVICES, changed)
+
+
+def test_a_list_is_taken_from_a_conductor_whose_new_key_only_that_list_names(
+    authority, serve, make_bus
+):
+    """Else a stolen key of the conductor that pushes could be replaced on no process by a push."""
+    signer = authority.signer("placement")
+    endpoint = serve(signer)
+    new_key_of(authority, "conductor")
+    conductor = authority.signer("conductor")
+    TrustPush(make_bus(conductor), ["placement"], period_seconds=3600).push()
+    wait_for(
+        lambda: signer.trusted[0].document == authority.path().read_text(), "it is taken over", 10
+    )
+    PlacementAPI(make_bus(conductor), timeout_seconds=10).claim("by the new key")
+    assert endpoint.claims() == ["by the new key"]
+
+
+@pytest.mark.parametrize("flaw", ["older", "of another root"])
+def test_a_stranger_brings_no_list_that_is_not_the_operators(authority, serve, make_bus, flaw):
+    """The root's signature and the serial number decide, whichever process sends it."""
+    signer = authority.signer("placement")
+    serve(signer)
+    stranger = authority.signer("conductor", key=keys.create(authority.directory / "stranger.key"))
+    brought = stranger.trusted[0]
+    if flaw == "older":
+        new_key_of(authority, "scheduler")
+        signer.take_over(SERVICES, authority.path().read_text())
+    else:
+        authority.root = keys.create(authority.directory / "foreign-root.key")
+        new_key_of(authority, "scheduler")
+        brought.document = authority.path().read_text()
+    current = signer.trusted[0].document
+    assert current != brought.document
+    before = refused("placement", "unknown_key")
+    TrustPush(make_bus(stranger), ["placement"], period_seconds=3600).push()
+    wait_for_refusals("placement", "unknown_key", before + 1)
+    assert signer.trusted[0].document == current
 
 
 def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, make_bus):
