@@ -49,10 +49,10 @@ class SchedulerLimits(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerRetries(base.ArmillaryObject):
-    """Number of build attempts, and their hosts."""
+    """Number of build attempts, and where they were: pairs of a host and one of its nodes."""
 
     num_attempts: int = fields.IntegerField(default=0)
-    hosts: list[str] = fields.ListOfStringsField(default=[])
+    hosts: list[list[str]] = fields.JSONField(default=[])
 
 
 @base.ArmillaryObjectRegistry.register

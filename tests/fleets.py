@@ -75,12 +75,16 @@ def scheduling_conf(**values: Any) -> cfg.ConfigOpts:
 
 @dataclasses.dataclass
 class Host:
-    """A host of a test: a node's UUID, its names, and those attributes that are not as usual."""
+    """A host of a test: a node's UUID, its names, and those attributes that are not as usual.
+
+    Its ``node`` is named after it unless a name is given.
+    """
 
     name: str = "host1"
     uuid: str = dataclasses.field(default_factory=a_uuid)
     cell: str = CELL
     values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    node: str = ""
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def a_batch(
         last_seq=last_seq,
         node_uuids=[host.uuid for host in hosts],
         hosts=[host.name for host in hosts],
-        nodes=[f"{host.name}.example.org" for host in hosts],
+        nodes=[host.node or f"{host.name}.example.org" for host in hosts],
         attributes={
             attribute.name: [host.attributes.get(attribute.name) for host in hosts]
             for attribute in host_attributes.HOST_ATTRIBUTES

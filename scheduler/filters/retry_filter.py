@@ -9,25 +9,27 @@ from scheduler.hosts.host_table import HostTable
 
 
 class RetryFilter(filters.BaseHostFilter):
-    """Pass hosts on which this instance was not attempted yet.
+    """Pass nodes on which this instance was not attempted yet, other nodes of their hosts included.
 
-    Builds are retried on alternates, which are different hosts anyway. This filter is for requests
-    that return to the scheduler with the hosts already attempted.
+    Builds are retried on alternates, which are different nodes anyway. This filter is for requests
+    that return to the scheduler with the nodes already attempted.
     """
 
-    host_attributes = ("host",)
+    host_attributes = ("host", "nodename")
 
     is_host_local = True
 
     reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return spec.retry is None or host_state.host not in spec.retry.hosts
+        return spec.retry is None or [host_state.host, host_state.nodename] not in spec.retry.hosts
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
-        if spec.retry is None:
-            return np.ones(len(hosts), dtype=np.bool_)
-        return ~hosts.named(set(spec.retry.hosts))
+        mask = np.ones(len(hosts), dtype=np.bool_)
+        for host, node in spec.retry.hosts if spec.retry is not None else ():
+            for position in hosts.positions_named([host]):
+                mask[position] &= hosts.nodename[position] != node
+        return mask
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         return "was already attempted"

@@ -54,7 +54,7 @@ def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> 
     """Adapt a request spec in place to the host of the current attempt, the last one tried."""
     take_claimed(spec, tried[-1])
     spec.retry = SchedulerRetries.from_values(
-        num_attempts=attempt, hosts=[each.service_host for each in tried]
+        num_attempts=attempt, hosts=[[each.service_host, each.nodename] for each in tried]
     )
     return spec
 

@@ -51,6 +51,12 @@ def _are_networks(value: Any) -> bool:
     )
 
 
+def _are_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, list) and [type(name) for name in each] == [str, str] for each in value
+    )
+
+
 _SHAPES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("numa_topology", "a topology of NUMA cells", _is_topology),
     ("pci_requests", "a list of requests for PCI devices", _are_devices),
@@ -91,6 +97,10 @@ def read(
             raise exception.Invalid(reason=f"request_spec.{name} must be {what}")
     if made.request_level_params is not None:
         _check_member_of(made.request_level_params.member_of)
+    if made.retry is not None and not _holds(_are_pairs, made.retry.hosts):
+        raise exception.Invalid(
+            reason="request_spec.retry.hosts must be a list of pairs: a host and one of its nodes"
+        )
     return made
 
 

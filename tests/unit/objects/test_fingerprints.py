@@ -42,7 +42,7 @@ FINGERPRINTS = {
     "RequestSpec": "1.0-fcddee2c8b52c9b982b5257953d35fd3",
     "ResourceQuery": "1.0-1eb927f89ca12dd5f09cf69e6c65e619",
     "SchedulerLimits": "1.0-59801472f5f2a9cfc040ac250c2642d9",
-    "SchedulerRetries": "1.0-842099775ad19981c5dd0b1b006f2e3e",
+    "SchedulerRetries": "1.0-3e045c627f55c48286d7f0005aaa9419",
     "SchedulingAnswers": "1.0-3ef19eb6c9f84aa9be05eed46320bdd2",
     "SchedulingBatch": "1.0-68bf9785b91b282abc4de78a55aa30ea",
     "Selection": "1.0-de14b4e0c722af592c45dd230626146b",

@@ -39,6 +39,7 @@ INSTANCES = [f"00000000-0000-0000-0000-{number:012}" for number in range(6)]
 CHOSEN = "00000000-0000-0000-0000-000000000009"
 IMAGE = "00000000-0000-0000-0001-000000000000"
 HOST_NAMES = ["host1", "host2", "host3"]
+NODE_NAMES = ["node1", "node2"]
 SMALL = st.integers(-2, 60)
 FEW = st.integers(-1, 4)
 DISK_MB = st.sampled_from([-5, 0, 1024, 2048, 2560])
@@ -98,8 +99,11 @@ hosts = st.fixed_dictionaries(
 )
 fleets = st.lists(
     st.builds(
-        lambda name, cell, values, more: Host(name=name, cell=cell, values={**values, **more}),
+        lambda name, node, cell, values, more: Host(
+            name=name, node=node, cell=cell, values={**values, **more}
+        ),
         st.sampled_from(HOST_NAMES),
+        st.sampled_from(NODE_NAMES),
         st.sampled_from([CELL, OTHER_CELL]),
         hosts,
         numa_fleets.host_values,
@@ -193,8 +197,10 @@ QUESTIONS = [
 ]
 questions = st.dictionaries(st.just("query"), st.sampled_from(QUESTIONS), max_size=1)
 retries = st.none() | st.builds(
-    lambda names: SchedulerRetries.from_values(num_attempts=1, hosts=names),
-    st.lists(st.sampled_from(HOST_NAMES), max_size=2),
+    lambda tried: SchedulerRetries.from_values(num_attempts=1, hosts=tried),
+    st.lists(
+        st.tuples(st.sampled_from(HOST_NAMES), st.sampled_from(NODE_NAMES)).map(list), max_size=2
+    ),
 )
 destinations = st.builds(
     lambda cell, may_leave: Destination.from_values(

@@ -203,7 +203,7 @@ def test_the_agent_sees_the_host_s_limits_and_what_was_tried(cell: Cell) -> None
     assert spec.limits is not None
     assert spec.limits.memory_mb == 2
     assert spec.retry is not None
-    assert (spec.retry.num_attempts, spec.retry.hosts) == (2, ["a", "bb"])
+    assert (spec.retry.num_attempts, spec.retry.hosts) == (2, [["a", "a"], ["bb", "bb"]])
 
 
 def test_the_agent_sees_the_instance_as_it_is_stored(cell: Cell) -> None:
