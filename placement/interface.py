@@ -278,11 +278,17 @@ class PlacementAPI(Interface):
 
     @call(CONDUCTOR)
     def set_aggregate_members(
-        self, context: RequestContext, aggregate: str, providers: Sequence[str]
-    ) -> None:
+        self,
+        context: RequestContext,
+        aggregate: str,
+        providers: Sequence[str],
+        *,
+        order: int | None = None,
+    ) -> int | None:
         """Set the members of an aggregate to exactly these providers; skip unknown ones.
 
-        Its sharing providers and pools stay.
+        Its sharing providers and pools stay. Nothing changes if a call of a higher ``order`` was
+        faster: returns that order.
         """
 
     @call(CONDUCTOR)

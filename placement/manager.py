@@ -207,9 +207,9 @@ class PlacementManager:
         return self.engine.providers.delete(provider, self._writer(context), order=order)
 
     def set_aggregate_members(
-        self, context: RequestContext, aggregate: str, providers: Sequence[str]
-    ) -> None:
-        self.engine.aggregates.set_members(aggregate, providers)
+        self, context: RequestContext, aggregate: str, providers: Sequence[str], order: int | None
+    ) -> int | None:
+        return self.engine.aggregates.set_members(aggregate, providers, order=order)
 
     def get_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]

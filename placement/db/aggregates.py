@@ -6,7 +6,7 @@ All except reads require the epoch's lock.
 import datetime as dt
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from objects.claims.resource_kinds import POOL_TRAITS
@@ -50,6 +50,12 @@ _OF_OPERATORS = (
     .where(or_(Trait.name == SHARING_TRAIT, Trait.name.startswith(POOL_TRAITS, autoescape=True)))
 )
 """Providers that operators put into aggregates: sharing ones, and pools."""
+_ORDER = select(Aggregate.members_order).where(Aggregate.id == bindparam("aggregate"))
+_SET_ORDER = (
+    update(Aggregate.table())
+    .where(Aggregate.table().c.id == bindparam("number"))
+    .values(members_order=bindparam("order"))
+)
 _MEMBERS = (
     select(ResourceProvider.uuid)
     .join(
@@ -89,6 +95,15 @@ def set_of_provider(session: Session, present: ProviderAggregates, wanted: Seque
         if uuid not in before
     ]
     insert_rows(session, _MEMBER, added)
+
+
+def raise_members_order(session: Session, aggregate: str, order: int) -> int:
+    """Store the order of a change of members unless there is a higher one; return the highest."""
+    number = names.aggregate_ids(session, [aggregate])[aggregate]
+    last = session.scalars(_ORDER, {"aggregate": number}).one()
+    if last < order:
+        session.execute(_SET_ORDER, {"number": number, "order": order})
+    return max(last, order)
 
 
 def set_members(

@@ -74,13 +74,17 @@ class Trait(Base):
 
 
 class Aggregate(Base):
-    """A set of providers, identified by its UUID."""
+    """A set of providers, identified by its UUID.
+
+    ``members_order`` is that of the last message which set all of its members.
+    """
 
     __tablename__ = "aggregates"
     __table_args__ = _NEVER_AGAIN
 
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(UUID_LENGTH), unique=True)
+    members_order: Mapped[int] = mapped_column(BigInteger, server_default="0")
 
 
 class ResourceProvider(Base):

@@ -37,6 +37,19 @@ def get_hosts_seq(session: Session) -> int:
     return session.scalars(_HOSTS_VALUE).one()
 
 
+def next_members_number(session: Session, *, after: int = 0) -> int:
+    """Return the number of a message about an aggregate's members, greater than ``after``.
+
+    Until this transaction ends no other one gets a number: a later message has what it reads now.
+    """
+    number = MetadataSeq.members_value
+    last = sa.case((number < after, after), else_=number)
+    session.execute(
+        sa.update(MetadataSeq).where(MetadataSeq.id == _ROW_ID).values(members_value=last + 1)
+    )
+    return session.scalars(sa.select(number).where(MetadataSeq.id == _ROW_ID)).one()
+
+
 def lock_seq(session: Session) -> None:
     """Lock the metadata against changes by other transactions until this one ends."""
     session.execute(_VALUE.with_for_update())

@@ -5,20 +5,18 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.super_conductor.db import cells, host_mappings, metadata_seq
+from conductor.super_conductor.db import cells, metadata_seq
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.db.zones import zone_records
+from conductor.super_conductor.hosts.aggregate_members import AggregateMembers
 from objects.aggregate import Aggregate
 from objects.hosts.cluster_metadata import ClusterMetadataDict
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
-
-_ROUNDS_MAX = 3
 
 
 class MetadataPublisher:
@@ -33,7 +31,7 @@ class MetadataPublisher:
     ) -> None:
         self._database = database
         self._scheduler = scheduler
-        self._placement = placement
+        self._members = AggregateMembers(database, placement)
         self._seq_pushed = -1
 
     def get_cluster_metadata(self, context: RequestContext) -> ClusterMetadataDict:
@@ -97,28 +95,10 @@ class MetadataPublisher:
         self.aggregates_changed(self._list_aggregates())
 
     def _update_placement(self, aggregate: Aggregate) -> None:
-        """Set the members that an aggregate has now; again if they changed meanwhile.
-
-        The message of a concurrent change may arrive before this one.
-        """
         try:
-            members = self._members(aggregate.uuid)
-            for _ in range(_ROUNDS_MAX):
-                self._placement.set_aggregate_members(admin_context(), aggregate.uuid, members)
-                told, members = members, self._members(aggregate.uuid)
-                if members == told:
-                    return
+            self._members.send(admin_context(), aggregate.uuid)
         except Exception as error:
             LOG.warning("Cannot update aggregate %s in placement: %s", aggregate.name, error)
-
-    def _members(self, aggregate_uuid: str) -> list[str]:
-        """Return the nodes of the hosts of an aggregate; none if it is gone."""
-        with self._database.reader() as session:
-            try:
-                hosts = aggregates.get_aggregate(session, aggregate_uuid).hosts
-            except exception.AggregateNotFound:
-                return []
-            return host_mappings.node_uuids_of(session, hosts)
 
     def _list_aggregates(self) -> list[Aggregate]:
         return self._database.read(aggregates.list_aggregates)

@@ -7,11 +7,10 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.hosts.aggregate_members import AggregateMembers
 from objects.aggregate import Aggregate
 from objects.repair_answers import AggregateSyncResult
 from placement.interface import PlacementAPI
-
-_ROUNDS_MAX = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +31,7 @@ class AggregateSync:
     def __init__(self, database: Database, placement: PlacementAPI) -> None:
         self._database = database
         self._placement = placement
+        self._members = AggregateMembers(database, placement)
 
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, *, dry_run: bool
@@ -56,19 +56,10 @@ class AggregateSync:
             )
             if members != known and not dry_run:
                 step = "write"
-                self._write(context, wanted)
+                self._members.send(context, uuid)
         except exception.ArmillaryError as error:
             return dataclasses.replace(result, error=error.message, failed=step)
         return result
-
-    def _write(self, context: RequestContext, wanted: _ExpectedMembers) -> None:
-        """Write the members to placement, and again if the aggregate changed meanwhile."""
-        uuid = wanted.aggregate.uuid
-        for _ in range(_ROUNDS_MAX):
-            self._placement.set_aggregate_members(context, uuid, wanted.nodes)
-            told, wanted = wanted, self._read(uuid)
-            if wanted.nodes == told.nodes:
-                return
 
     def _read(self, aggregate: str) -> _ExpectedMembers:
         with self._database.reader() as session:

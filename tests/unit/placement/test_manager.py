@@ -198,6 +198,21 @@ def test_members_of_an_aggregate_are_found_by_it(placement: PlacementService) ->
     assert placement.providers_that_fit(a_query(member_of=[[aggregate]])) == [two]
 
 
+def test_members_of_a_lower_order_are_late(placement: PlacementService) -> None:
+    """The caller learns of the higher order, and its next message may be numbered after it."""
+    one, two = set_one(placement, name="one"), set_one(placement, name="two")
+    aggregate = a_uuid()
+
+    def set_members(provider: str, order: int) -> tuple[int | None, list[str]]:
+        later = placement.api.set_aggregate_members(CONTEXT, aggregate, [provider], order=order)
+        return later, placement.providers_that_fit(a_query(member_of=[[aggregate]]))
+
+    assert set_members(one, 7) == (None, [one])
+    assert set_members(two, 6) == (7, [one])
+    assert set_members(two, 8) == (None, [two])
+    assert set_members(one, 7) == (8, [two])
+
+
 def test_the_service_forgets_periodically(placement: PlacementService) -> None:
     """The one periodic task runs on what the options say."""
     tasks = placement.manager.periodic_tasks()

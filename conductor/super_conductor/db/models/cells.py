@@ -41,7 +41,8 @@ class HostMapping(Base):
 class MetadataSeq(Base):
     """One row: sequence number of the cluster metadata that schedulers cache.
 
-    ``hosts_value`` is the number of the last change that took a host from its cell. For
+    ``hosts_value`` is the number of the last change that took a host from its cell,
+    ``members_value`` that of the last message about members of an aggregate to placement. For
     ``zone_changes`` see ``conductor.super_conductor.db.zone_changes``.
     """
 
@@ -50,4 +51,5 @@ class MetadataSeq(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     value: Mapped[int] = mapped_column(sa.BigInteger)
     hosts_value: Mapped[int] = mapped_column(sa.BigInteger)
+    members_value: Mapped[int] = mapped_column(sa.BigInteger)
     zone_changes: Mapped[dict[str, Any] | None]

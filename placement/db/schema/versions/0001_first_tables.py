@@ -48,6 +48,7 @@ def _create_name_tables() -> None:
         "aggregates",
         sa.Column("id", _ID, primary_key=True),
         sa.Column("uuid", sa.String(36), nullable=False, unique=True),
+        sa.Column("members_order", sa.BigInteger, nullable=False, server_default="0"),
         sqlite_autoincrement=True,
     )
 

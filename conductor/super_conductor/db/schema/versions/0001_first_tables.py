@@ -99,10 +99,10 @@ def _cells() -> None:
     counter = op.create_table(
         "metadata_seq",
         _column("id", sa.Integer(), primary_key=True, autoincrement=False),
-        *_columns(sa.BigInteger(), "value", "hosts_value"),
+        *_columns(sa.BigInteger(), "value", "hosts_value", "members_value"),
         _column("zone_changes", _JSON, null=True),
     )
-    op.bulk_insert(counter, [{"id": 1, "value": 1, "hosts_value": 1}])
+    op.bulk_insert(counter, [{"id": 1, "value": 1, "hosts_value": 1, "members_value": 0}])
 
 
 def _flavors_and_images() -> None:

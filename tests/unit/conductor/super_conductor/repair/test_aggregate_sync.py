@@ -4,10 +4,11 @@ import dataclasses
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db import host_mappings, models
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from objects.aggregate import Aggregate
@@ -84,17 +85,51 @@ def test_hosts_that_cannot_be_told_of_are_named(cloud: Cloud) -> None:
     }
 
 
-def test_an_aggregate_that_changes_meanwhile_is_told_again(cloud: Cloud) -> None:
-    """What is told last is what stands."""
+def add_host(cloud: Cloud, aggregate: Aggregate, host: str) -> None:
+    """Add a host as another super conductor does, which tells placement at once."""
+    with cloud.plane.database.writer() as session:
+        aggregates.add_host(session, aggregate.uuid, host, now=NOW)
+    sync(cloud, aggregate)
+
+
+def test_a_message_that_another_overtook_changes_nothing(cloud: Cloud) -> None:
+    """What was read last is what stands."""
     rack = cloud.add_aggregate(HOST1)
-
-    def add_host() -> None:
-        with cloud.plane.database.writer() as session:
-            aggregates.add_host(session, rack.uuid, HOST2, now=NOW)
-
-    cloud.bus.meanwhile("set_aggregate_members", add_host, when_done=True)
+    cloud.bus.meanwhile("set_aggregate_members", lambda: add_host(cloud, rack, HOST2))
     sync(cloud, rack)
     assert members(cloud, rack) == sorted(cloud.nodes)
+
+
+def test_a_message_that_arrives_again_late_changes_nothing(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any broker may deliver it twice; the members stay those of the newer message."""
+    deliver = cloud.bus.deliver
+    sent: list[tuple[Any, ...]] = []
+
+    def recorded(*message: Any) -> Any:
+        sent.append(message)
+        return deliver(*message)
+
+    monkeypatch.setattr(cloud.bus, "deliver", recorded)
+    rack = cloud.add_aggregate(HOST1)
+    sync(cloud, rack)
+    add_host(cloud, rack, HOST2)
+    first, *_ = [one for one in sent if "set_aggregate_members" in one]
+    deliver(*first)
+    assert members(cloud, rack) == sorted(cloud.nodes)
+
+
+def test_a_database_of_before_newer_messages_is_heard(cloud: Cloud) -> None:
+    """It was restored from a backup, so that its numbers are old."""
+    rack = cloud.add_aggregate(HOST1)
+    sync(cloud, rack)
+    add_host(cloud, rack, HOST2)
+    with cloud.plane.database.writer() as session:
+        session.execute(sa.update(models.MetadataSeq).values(members_value=0))
+        aggregates.remove_host(session, rack.uuid, HOST1, now=NOW)
+    sync(cloud, rack)
+    assert members(cloud, rack) == [cloud.nodes[1]]
 
 
 @pytest.mark.parametrize(
