@@ -31,24 +31,35 @@ class Records(Protocol):
     """Where records are kept, for a day. Raises ``Unavailable``."""
 
     def begin(
-        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+        self,
+        key: str,
+        *,
+        fingerprint: str = "",
+        request_id: str = "",
+        owner: str = "",
+        handler: str | None = None,
     ) -> IdempotencyRecord:
         """Store that a request is being handled, unless there is a record; return the record.
 
-        Raises ``QuotaExceeded`` for an ``owner``, a project, that has very many; with none, there
-        is no limit.
+        ``handler`` identifies this time of the request, None: its ``request_id`` does. The one that
+        handles the request is told so again. Raises ``QuotaExceeded`` for an ``owner``, a project,
+        that has very many; with none, there is no limit.
         """
 
     def keep(self, key: str, answer: str) -> None:
         """Store the first answer to a request, which every repeat gets from now on."""
 
-    def abandon(self, key: str) -> None:
-        """Have the next repeat handled again: whether the request was carried out is unknown."""
+    def abandon(self, key: str, handler: str) -> None:
+        """Have the next repeat handled again: whether the request was carried out is unknown.
 
-    def forget(self, key: str) -> None:
+        Does nothing unless this handler handles it.
+        """
+
+    def forget(self, key: str, handler: str) -> None:
         """Delete the record of a request that was refused: a repeat is refused again.
 
         One that was begun again is abandoned: it may be refused because of what its first time did.
+        Does nothing unless this handler handles it.
         """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
@@ -43,14 +44,15 @@ def answering_repeats(
 
     def handle(context: RequestContext, /, **arguments: Any) -> Any:
         key = digest(context.request_id, topic, method, _sender(context), arguments)
-        record = _begun(records, key, context)
+        delivery = uuid.uuid4().hex
+        record = _begun(records, key, context, delivery)
         if not record.is_new:
             return _again(method, topic, record)
         try:
             answer = serialize(context, handler(context, **arguments))
         except Exception as error:
             if not _is_refusal(error):
-                records.abandon(key)
+                records.abandon(key, delivery)
                 raise
             records.keep(key, json.dumps({_ERROR: _described(error)}, default=str))
             raise
@@ -66,15 +68,15 @@ def _sender(context: RequestContext) -> list[str | None]:
     return [] if signer is None else [signer.role, signer.scope]
 
 
-def _begun(records: Records, key: str, context: RequestContext) -> IdempotencyRecord:
+def _begun(records: Records, key: str, context: RequestContext, delivery: str) -> IdempotencyRecord:
     """Return the record of a call; wait while its first time is being handled."""
     waited, tries = 0.0, 0
-    record = records.begin(key, request_id=context.request_id)
+    record = records.begin(key, request_id=context.request_id, handler=delivery)
     while not record.is_new and record.answer is None and waited < WAIT_SECONDS_MAX:
         seconds = _WAIT.seconds(tries)
         time.sleep(seconds)
         waited, tries = waited + seconds, tries + 1
-        record = records.begin(key, request_id=context.request_id)
+        record = records.begin(key, request_id=context.request_id, handler=delivery)
     return record
 
 

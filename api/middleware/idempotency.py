@@ -13,15 +13,21 @@ class IdempotencyRecords:
         self._context = context
 
     def begin(
-        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+        self,
+        key: str,
+        *,
+        fingerprint: str = "",
+        request_id: str = "",
+        owner: str = "",
+        handler: str | None = None,
     ) -> IdempotencyRecord:
         return self._conductor.begin_request(self._context, key, fingerprint)
 
     def keep(self, key: str, answer: str) -> None:
         self._conductor.keep_answer(self._context, key, answer)
 
-    def abandon(self, key: str) -> None:
-        self._conductor.abandon_request(self._context, key)
+    def abandon(self, key: str, handler: str) -> None:
+        self._conductor.abandon_request(self._context, key, handler)
 
-    def forget(self, key: str) -> None:
-        self._conductor.forget_request(self._context, key)
+    def forget(self, key: str, handler: str) -> None:
+        self._conductor.forget_request(self._context, key, handler)

@@ -31,13 +31,16 @@ _UNSYNCED: dict[str, Any] = {"execution_options": {"synchronize_session": False}
 TABLE = "idempotency_records"
 _ANSWER = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 _KEY_LENGTH = 64
+_NO_HANDLER = ""
+"""Of an abandoned request."""
 _REQUEST_ID_LENGTH = 255
 
 
 class IdempotencyRecordMixin:
     """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet.
 
-    ``tries`` counts how often it was begun. ``owner`` is a digest of the project whose request it
+    ``handler`` is the time of the request that is being handled, at first the one with its
+    ``request_id``. ``owner`` is a digest of the project whose request it
     is; empty for those of services.
     """
 
@@ -47,7 +50,9 @@ class IdempotencyRecordMixin:
     fingerprint: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH))
     request_id: Mapped[str] = mapped_column(sa.String(_REQUEST_ID_LENGTH))
     begun_at: Mapped[float] = mapped_column(sa.Double, index=True)
-    tries: Mapped[int] = mapped_column(sa.Integer, default=1, server_default="1")
+    handler: Mapped[str] = mapped_column(
+        sa.String(_REQUEST_ID_LENGTH), default="", server_default=""
+    )
     answer: Mapped[str | None] = mapped_column(_ANSWER)
     owner: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH), default="", server_default="")
     answer_bytes: Mapped[int] = mapped_column(sa.Integer, default=0, server_default="0")
@@ -67,7 +72,7 @@ def create_table() -> None:
         sa.Column("fingerprint", sa.String(_KEY_LENGTH), nullable=False),
         sa.Column("request_id", sa.String(_REQUEST_ID_LENGTH), nullable=False),
         sa.Column("begun_at", sa.Double, nullable=False),
-        sa.Column("tries", sa.Integer, nullable=False, server_default="1"),
+        sa.Column("handler", sa.String(_REQUEST_ID_LENGTH), nullable=False, server_default=""),
         sa.Column("answer", _ANSWER),
         sa.Column("owner", sa.String(_KEY_LENGTH), nullable=False, server_default=""),
         sa.Column("answer_bytes", sa.Integer, nullable=False, server_default="0"),
@@ -111,24 +116,30 @@ class IdempotencyRecords:
         self._begun: dict[str, int] = {}
 
     def begin(
-        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+        self,
+        key: str,
+        *,
+        fingerprint: str = "",
+        request_id: str = "",
+        owner: str = "",
+        handler: str | None = None,
     ) -> IdempotencyRecord:
         owner = digest("owner", owner) if owner else ""
         self._check_owner(owner)
-        new = IdempotencyRecord(True, fingerprint, request_id)
         row = {
             "request_key": key,
             "fingerprint": fingerprint,
             "request_id": request_id,
             "begun_at": self._now(),
             "owner": owner,
+            "handler": request_id if handler is None else handler,
         }
         insert = sa.insert(self._model.__table__).values(row)
         try:
             self._database.run_in_writer(lambda session: session.execute(insert))
         except DBDuplicateEntry:  # a repeat; nearly every request is none
-            return self._database.run_in_writer(self._begin, key, new, owner)
-        return new
+            return self._database.run_in_writer(self._begin, row)
+        return IdempotencyRecord(True, fingerprint, request_id)
 
     def _check_owner(self, owner: str) -> None:
         """Raise QuotaExceeded for an owner with very many records; counts occasionally."""
@@ -159,37 +170,37 @@ class IdempotencyRecords:
             self._begun[owner] = 1 if begun >= _COUNTED_EVERY else begun + 1
         return begun >= _COUNTED_EVERY
 
-    def _begin(
-        self, session: Session, key: str, new: IdempotencyRecord, owner: str
-    ) -> IdempotencyRecord:
-        row, now = session.get(self._model, key, with_for_update=True), self._now()
+    def _begin(self, session: Session, new: Mapping[str, Any]) -> IdempotencyRecord:
+        row = session.get(self._model, new["request_key"], with_for_update=True)
         if row is None:
-            session.add(
-                self._model(
-                    request_key=key,
-                    fingerprint=new.fingerprint,
-                    request_id=new.request_id,
-                    begun_at=now,
-                    owner=owner,
-                )
+            session.add(self._model(**new))
+            return IdempotencyRecord(True, new["fingerprint"], new["request_id"])
+        is_ours = (
+            row.answer is None
+            and row.fingerprint == new["fingerprint"]
+            and (
+                row.handler == new["handler"]
+                or not new["begun_at"] - row.begun_at < HANDLED_SECONDS_MAX
             )
-            return new
-        is_abandoned = row.answer is None and not now - row.begun_at < HANDLED_SECONDS_MAX
-        if is_abandoned and row.fingerprint == new.fingerprint:
-            row.begun_at, row.tries = now, row.tries + 1
-        return IdempotencyRecord(is_abandoned, row.fingerprint, row.request_id, row.answer)
+        )
+        if is_ours:
+            row.begun_at, row.handler = new["begun_at"], new["handler"]
+        return IdempotencyRecord(is_ours, row.fingerprint, row.request_id, row.answer)
 
     def keep(self, key: str, answer: str) -> None:
         self._run(self._unanswered(sa.update, key).values(answer=answer, answer_bytes=len(answer)))
 
-    def abandon(self, key: str) -> None:
+    def abandon(self, key: str, handler: str) -> None:
         long_ago = self._now() - HANDLED_SECONDS_MAX
-        self._run(self._unanswered(sa.update, key).values(begun_at=long_ago))
+        handled = self._unanswered(sa.update, key).where(self._model.handler == handler)
+        self._run(handled.values(begun_at=long_ago, handler=_NO_HANDLER))
 
-    def forget(self, key: str) -> None:
-        only_try = self._unanswered(sa.delete, key).where(self._model.tries == 1)
-        if not self._run(only_try).rowcount:
-            self.abandon(key)
+    def forget(self, key: str, handler: str) -> None:
+        first_time = self._unanswered(sa.delete, key).where(
+            self._model.handler == handler, self._model.request_id == handler
+        )
+        if not self._run(first_time).rowcount:
+            self.abandon(key, handler)
 
     def _unanswered(self, statement: Callable[[Any], Any], key: str) -> Any:
         model = self._model

@@ -72,16 +72,16 @@ class Idempotency:
         key = _checked(sent)
         owner = (caller.project_id, caller.user_id)
         record_key, fingerprint = digest("http", *owner, key), self._fingerprint(req)
-        records = self._records_of(caller)
+        records, handler = self._records_of(caller), req.context.request_id
         try:
             record = records.begin(
                 record_key,
                 fingerprint=fingerprint,
-                request_id=req.context.request_id,
+                request_id=handler,
                 owner=caller.project_id or caller.user_id or "",
             )
         except exception.Unavailable:  # it may have begun, and it is not handled now
-            self._later.add(lambda: records.abandon(record_key))
+            self._later.add(lambda: records.abandon(record_key, handler))
             raise
         if record.fingerprint != fingerprint:
             raise falcon.HTTPUnprocessableEntity(
@@ -98,7 +98,7 @@ class Idempotency:
         if is_secret:
             req.context.repeat_secret = _secret(key, *owner, fingerprint)
         req.context.answer_once = _AnswerOnce(
-            records, record_key, cipher, self._later, is_secret=is_secret
+            records, record_key, handler, cipher, self._later, is_secret=is_secret
         )
 
     def process_response(
@@ -162,6 +162,7 @@ class _AnswerOnce:
         self,
         records: Records,
         record_key: str,
+        handler: str,
         cipher: Fernet,
         later: _LaterChanges,
         *,
@@ -171,6 +172,7 @@ class _AnswerOnce:
         self._later = later
         self._records = records
         self._record_key = record_key
+        self._handler = handler
         self._cipher = cipher
 
     def answered(self, resp: falcon.Response) -> None:
@@ -185,12 +187,12 @@ class _AnswerOnce:
             LOG.warning("%s: %s", _NOT_STORED, error)
 
     def _change_for(self, resp: falcon.Response) -> Callable[[], None]:
-        records, record_key = self._records, self._record_key
+        records, record_key, handler = self._records, self._record_key, self._handler
         body = None if resp.stream is not None else resp.render_body() or b""
         if resp.status_code >= 500 or body is None or len(body) > ANSWER_BYTES_MAX:
-            return lambda: records.abandon(record_key)
+            return lambda: records.abandon(record_key, handler)
         if resp.status_code >= 400:
-            return lambda: records.forget(record_key)
+            return lambda: records.forget(record_key, handler)
         answer = self._encrypted(resp, body)
         return lambda: records.keep(record_key, answer)
 

@@ -23,9 +23,12 @@ class IdempotencyAPI(Interface):
         """Store the answer to a request for its repeats."""
 
     @call(API)
-    def abandon_request(self, context: RequestContext, key: str) -> None:
-        """Have the next repeat handled again: the outcome of the request is unknown."""
+    def abandon_request(self, context: RequestContext, key: str, handler: str) -> None:
+        """Have the next repeat handled again: the outcome of the request is unknown.
+
+        ``handler`` is the request ID under which its handling began, which this ends.
+        """
 
     @call(API)
-    def forget_request(self, context: RequestContext, key: str) -> None:
-        """Delete the record of a request that was refused."""
+    def forget_request(self, context: RequestContext, key: str, handler: str) -> None:
+        """Delete the record of a request that was refused; ``handler`` as above."""

@@ -21,8 +21,8 @@ class IdempotencyEndpoint:
     def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:
         self._records.keep(key, answer)
 
-    def abandon_request(self, context: RequestContext, key: str) -> None:
-        self._records.abandon(key)
+    def abandon_request(self, context: RequestContext, key: str, handler: str) -> None:
+        self._records.abandon(key, handler)
 
-    def forget_request(self, context: RequestContext, key: str) -> None:
-        self._records.forget(key)
+    def forget_request(self, context: RequestContext, key: str, handler: str) -> None:
+        self._records.forget(key, handler)

@@ -67,7 +67,7 @@ def test_an_abandoned_request_is_handled_again_once(database: Database, how: str
     records.begin("k", fingerprint="f", request_id="req-1")
     assert not records.begin("k", fingerprint="f", request_id="req-2").is_new
     if how == "it said so":
-        records.abandon("k")
+        records.abandon("k", "req-1")
     else:
         clock.now += HANDLED_SECONDS_MAX
     again = records.begin("k", fingerprint="f", request_id="req-3")
@@ -83,13 +83,13 @@ def test_a_first_time_that_ends_late_loses_no_record(database: Database, ends: s
     records.begin("k", fingerprint="f", request_id="req-1")
     clock.now += HANDLED_SECONDS_MAX
     assert records.begin("k", fingerprint="f", request_id="req-2").is_new
-    records.forget("k")
+    records.forget("k", "req-2")
     if ends == "answered":
         records.keep("k", "done")
     elif ends == "refused":
-        records.forget("k")
+        records.forget("k", "req-1")
     else:
-        records.abandon("k")
+        records.abandon("k", "req-1")
     again = records.begin("k", fingerprint="f", request_id="req-3")
     assert (again.request_id, again.answer) == ("req-1", "done" if ends == "answered" else None)
 
@@ -100,8 +100,32 @@ def test_the_first_answer_stays(database: Database) -> None:
     records.begin("k", request_id="req-1")
     records.keep("k", "done")
     records.keep("k", "done again")
-    records.abandon("k")
+    records.abandon("k", "req-1")
     again = records.begin("k", request_id="req-2")
+    assert (again.is_new, again.answer) == (False, "done")
+
+
+@pytest.mark.parametrize("ends", ["forget", "abandon"])
+@pytest.mark.parametrize("ended", ["forget", "abandon"])
+def test_the_end_of_a_time_that_arrives_again_ends_no_later_time(
+    database: Database, ended: str, ends: str
+) -> None:
+    """A third time would be carried out beside the second one."""
+    records = IdempotencyRecords(database, Row, Clock(1_000_000.0))
+    records.begin("k", request_id="req-1")
+    getattr(records, ended)("k", "req-1")
+    assert records.begin("k", request_id="req-2").is_new
+    getattr(records, ends)("k", "req-1")
+    assert not records.begin("k", request_id="req-3").is_new
+
+
+def test_a_begin_that_arrives_again_is_answered_as_before(database: Database) -> None:
+    """Its handler may get the answer to either one; what has its answer is not handled again."""
+    records = IdempotencyRecords(database, Row, Clock(1_000_000.0))
+    begun = [records.begin("k", request_id="req-1") for _time in range(2)]
+    assert [each.is_new for each in begun] == [True, True]
+    records.keep("k", "done")
+    again = records.begin("k", request_id="req-1")
     assert (again.is_new, again.answer) == (False, "done")
 
 
@@ -121,7 +145,7 @@ def test_a_project_fills_no_database(database: Database, monkeypatch: pytest.Mon
         records.begin("b2", owner="p2")
     assert records.begin("c", owner="p3").is_new
     assert records.begin("d").is_new
-    records.forget("a0")
+    records.forget("a0", "")
     assert records.begin("a6", owner="p1").is_new
-    records.forget("b")  # it has an answer
+    records.forget("b", "")  # it has an answer
     assert records.begin("b").answer is not None
