@@ -68,6 +68,8 @@ LOG = logging.getLogger(__name__)
 
 BATCH_SIZE = 1000
 KEPT = "SOFT_DELETED"
+_DELETING = "deleting"
+_BEGUN = ServerFilters(status=KEPT, equal={"task_state": _DELETING})
 
 
 class Reclaimer:
@@ -91,17 +93,23 @@ class Reclaimer:
         self._now = now
 
     def run(self) -> int:
-        """Delete servers kept for ``[DEFAULT] reclaim_instance_interval``; return their number."""
+        """Delete servers kept for ``[DEFAULT] reclaim_instance_interval``; return their number.
+
+        A delete that another conductor began and did not end is continued whatever the option says:
+        that server cannot be restored any more.
+        """
+        count = self._reclaim_all(_BEGUN, _is_begun)
         seconds = self._conf.reclaim_instance_interval
-        if seconds <= 0:
-            return 0
-        limit = moment(self._now()) - timedelta(seconds=seconds)
+        if seconds > 0:
+            limit = moment(self._now()) - timedelta(seconds=seconds)
+            old = ServerFilters(status=KEPT, changed_before=limit)
+            count += self._reclaim_all(old, lambda one: _is_due(one, limit))
+        return count
+
+    def _reclaim_all(self, filters: ServerFilters, is_due: Callable[[Instance], bool]) -> int:
+        """Delete the listed servers that are due; return their number."""
         answers = self._cells.ask_all(
-            lambda cell: cell.list_instances(
-                admin_context(),
-                filters=ServerFilters(status=KEPT, changed_before=limit),
-                limit=BATCH_SIZE,
-            )
+            lambda cell: cell.list_instances(admin_context(), filters=filters, limit=BATCH_SIZE)
         )
         with self._database.reader() as session:
             own = [
@@ -109,7 +117,7 @@ class Reclaimer:
                 for cell_uuid, kept in answers.by_cell.items()
                 for instance in cell_reports.own_instances(session, cell_uuid, kept)
             ]
-        return sum(self._reclaim(cell_uuid, one) for cell_uuid, one in own if _is_due(one, limit))
+        return sum(self._reclaim(cell_uuid, one) for cell_uuid, one in own if is_due(one))
 
     def _reclaim(self, cell_uuid: str, instance: Instance) -> bool:
         """Delete a server, unless it was restored, or its restore waits for its cell."""
@@ -133,6 +141,11 @@ class Reclaimer:
                 LOG.warning("%s: cannot delete, will retry: %s", instance_uuid, error)
                 return False
         return True
+
+
+def _is_begun(instance: Instance) -> bool:
+    """Return whether the delete of a kept server has begun."""
+    return instance.vm_state == "soft-delete" and instance.task_state == _DELETING
 
 
 def _is_due(instance: Instance, limit: datetime) -> bool:

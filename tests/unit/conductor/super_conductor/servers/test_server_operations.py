@@ -321,20 +321,27 @@ def test_a_server_that_is_restored_as_it_is_reclaimed_is_not(
     assert cell.instances == {}
 
 
+@pytest.mark.parametrize("kept_seconds", [60, 0, 3600])
 def test_a_reclaim_goes_on_after_a_kill(
-    plane: ControlPlane, cell: CellConductor, uuid: str
+    plane: ControlPlane, cell: CellConductor, uuid: str, kept_seconds: int
 ) -> None:
-    """The conductor died after its cell had agreed, and before the delete was stored."""
+    """The conductor died after its cell had agreed, and before the delete was stored.
+
+    Its configuration was changed then, for deletes at once or for longer; that server is lost.
+    """
     expire(plane, cell, uuid)
+    (kept,) = plane.build()
+    change(cell, kept, vm_state="soft-delete", updated_at=moment(plane.clock()))
 
     def die(context: RequestContext, deleted: str) -> None:
         raise Killed
 
     with pytest.raises(Killed):
         Reclaimer(plane.conf, plane.database, plane.peers.cells, die, plane.clock).run()
+    plane.conf.set_override("reclaim_instance_interval", kept_seconds)
     delete = plane.deletes.delete
     assert Reclaimer(plane.conf, plane.database, plane.peers.cells, delete, plane.clock).run() == 1
-    assert cell.instances == {}
+    assert cell.instances.keys() == {kept}
 
 
 # Rebuilding, unshelving
