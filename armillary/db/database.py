@@ -70,7 +70,7 @@ class Database:
 
     Sessions are SQLAlchemy's; objects stay usable after the commit. Errors are those of SQLAlchemy
     and oslo.db (``DBDuplicateEntry`` and the like), except ``DatabaseUnavailable`` when the
-    database is unreachable.
+    database is out of reach, read-only or full.
     """
 
     def __init__(
@@ -199,17 +199,18 @@ class Database:
     ) -> T:
         """Return ``fn(session, *args, **kwargs)``, committed; retry on transient errors.
 
-        After a deadlock, a serialisation failure or a lost connection, ``fn`` runs again in a new
-        transaction, at most ``max_retries`` times, with an exponential backoff. If the connection
-        was lost during the commit, the transaction may have been committed: ``fn`` must be
-        idempotent. Raises ``DatabaseUnavailable`` when the retries are used up.
+        After a deadlock, a serialisation failure, a lost connection or a full disk, ``fn`` runs
+        again in a new transaction, at most ``max_retries`` times, with an exponential backoff. If
+        the connection was lost during the commit, the transaction may have been committed: ``fn``
+        must be idempotent. Raises ``DatabaseUnavailable`` when the retries are used up.
         """
         for attempt in range(self.options.max_retries + 1):
             try:
                 with self._writer() as session:
                     return fn(session, *args, **kwargs)
             except _ERRORS as error:
-                is_retried = errors.is_transient(error) or errors.is_unreachable(error)
+                is_retried = errors.is_transient(error) or errors.is_unavailable(error)
+                self._leave_standby(error)
                 if not is_retried and not errors.is_exhausted_pool(error):
                     raise
                 if not is_retried or attempt == self.options.max_retries:
@@ -322,9 +323,15 @@ class Database:
             yield
             self._answered()
         except _ERRORS as error:
-            if errors.is_unreachable(error) or errors.is_exhausted_pool(error):
+            self._leave_standby(error)
+            if errors.is_unavailable(error) or errors.is_exhausted_pool(error):
                 raise self._unavailable(error) from error
             raise
+
+    def _leave_standby(self, error: BaseException) -> None:
+        """After a write that was refused, connect again: the address may lead elsewhere now."""
+        if errors.is_read_only(error):
+            self.dispose()
 
     def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
         reason = errors.reason_of(error)

@@ -1,4 +1,4 @@
-"""Classification of database errors: transient, unreachable, pool exhausted."""
+"""Classification of database errors: transient, unavailable, pool exhausted."""
 
 from oslo_db import exception as oslo_exception
 from sqlalchemy import exc
@@ -15,16 +15,28 @@ _TRANSIENT_SQLITE_TEXTS = (
     "database schema is locked",
 )
 
-# PostgreSQL: connection exceptions (08), operator intervention (57P: shutdown, crash, starting up),
-# too many connections (53300), idle in transaction (25P03). MySQL: cannot connect, gone away, lost,
-# shutting down, too many connections, killed, not a cluster member.
-_UNREACHABLE_SQLSTATE_PREFIXES = ("08", "57P", "53300", "25P03")
-_UNREACHABLE_MYSQL_CODES = frozenset({1040, 1047, 1053, 1203, 1927, 2002, 2003, 2006, 2013, 2055})
-_UNREACHABLE_TEXTS = (
+# The server can be reached and takes no writes: after a failover the connections that are kept lead
+# to what is a standby now. PostgreSQL's and MySQL's codes, MySQL's for its options and modes.
+_READ_ONLY_SQLSTATE = "25006"
+_READ_ONLY_MYSQL_CODES = frozenset({1290, 1792, 1836})
+
+# PostgreSQL: connection exceptions (08), out of disk, memory or connections (53), operator
+# intervention and time limits (57, 25P03, 25P04), errors of the system (58). MySQL: cannot connect,
+# gone away, lost, shutting down, too many connections, killed, not a cluster member; out of disk or
+# memory (1021, 1037, 1041, 1114), stopped by an operator or a time limit (1317, 1969, 3024).
+_UNAVAILABLE_SQLSTATE_PREFIXES = ("08", "53", "57", "58", "25P03", "25P04", _READ_ONLY_SQLSTATE)
+_UNAVAILABLE_MYSQL_CODES = _READ_ONLY_MYSQL_CODES | {
+    1021, 1037, 1040, 1041, 1047, 1053, 1114, 1203, 1317, 1927, 1969, 2002, 2003, 2006, 2013, 2055,
+    3024,
+}  # fmt: skip
+_UNAVAILABLE_TEXTS = (
     "connection to server",  # psycopg2 has no code for a failed connection
     "could not translate host name",
     "server closed the connection",
     "unable to open database file",
+    "database or disk is full",
+    "disk I/O error",
+    "attempt to write a readonly database",
 )
 
 
@@ -42,8 +54,8 @@ def is_transient(error: BaseException) -> bool:
     )
 
 
-def is_unreachable(error: BaseException) -> bool:
-    """Return whether the database was unreachable, or the connection was lost."""
+def is_unavailable(error: BaseException) -> bool:
+    """Return whether the database was out of reach, or could not do what it does at other times."""
     if isinstance(error, (oslo_exception.DBConnectionError, exc.DisconnectionError)):
         return True
     original = _original(error)
@@ -52,9 +64,20 @@ def is_unreachable(error: BaseException) -> bool:
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
         return True
     return (
-        (_sqlstate(original) or "").startswith(_UNREACHABLE_SQLSTATE_PREFIXES)
-        or _mysql_code(original) in _UNREACHABLE_MYSQL_CODES
-        or any(text in str(original) for text in _UNREACHABLE_TEXTS)
+        (_sqlstate(original) or "").startswith(_UNAVAILABLE_SQLSTATE_PREFIXES)
+        or _mysql_code(original) in _UNAVAILABLE_MYSQL_CODES
+        or any(text in str(original) for text in _UNAVAILABLE_TEXTS)
+    )
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Return whether the server takes no writes on this connection; on a new one it may."""
+    original = _original(error)
+    if original is None:
+        return False
+    return (
+        _sqlstate(original) == _READ_ONLY_SQLSTATE
+        or _mysql_code(original) in _READ_ONLY_MYSQL_CODES
     )
 
 

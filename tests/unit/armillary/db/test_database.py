@@ -249,6 +249,40 @@ def test_a_killed_connection_is_replaced_and_the_work_run_again(postgresql_url: 
     assert len(set(pids)) == 2
 
 
+@pytest.mark.postgresql
+def test_connections_to_what_is_a_standby_now_are_replaced(postgresql_url: str) -> None:
+    """After a failover the address leads to a server that takes writes; kept connections do not."""
+    admin, database = (Database(postgresql_url, name=name) for name in ("admin", "test"))
+    default = f"ALTER DATABASE {database.url.database} {{}} default_transaction_read_only"
+    question = "SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS answer"
+    METADATA.create_all(admin.engine)
+    with admin.writer() as session:
+        session.execute(sqlalchemy.text(default.format("SET") + " = on"))
+    kept = database.peek(question)
+    assert value_of(database) is None
+    with admin.writer() as session:
+        session.execute(sqlalchemy.text(default.format("RESET")))
+    database.run_in_writer(store(1))
+    peeked = database.peek(question)
+    assert (value_of(database), kept[1], peeked[1]) == (1, "on", "off")
+    for each in (admin, database):
+        each.dispose()
+
+
+def test_a_full_disk_is_unavailable_in_the_end(sqlite_database: Database, monkeypatch: Any) -> None:
+    """It may get room; until then there is one clear error, and what was there can be read."""
+    monkeypatch.setattr(database_module, "RETRY_BACKOFF", Backoff(0.0, 0.0))
+    sqlite_database.run_in_writer(store(1))
+
+    def fill(session: Session) -> None:
+        session.execute(sqlalchemy.text("PRAGMA max_page_count = 1"))
+        session.execute(sqlalchemy.text("CREATE TABLE large AS SELECT randomblob(100000)"))
+
+    with pytest.raises(exception.DatabaseUnavailable, match="disk is full"):
+        sqlite_database.run_in_writer(fill)
+    assert value_of(sqlite_database) == 1
+
+
 def test_a_peek_sees_what_was_committed_last(database: Database) -> None:
     """Nothing of a peek lasts: the next one sees what was written meanwhile, a failed one harms no
     other.

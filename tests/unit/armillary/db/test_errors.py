@@ -36,13 +36,22 @@ TRANSIENT = {
     "sqlite-locked": wrapped(sqlite3.OperationalError("database is locked")),
     "within-oslo": oslo_exception.DBError(wrapped(WithCode("x", "40001"))),
 }
-UNREACHABLE = {
+UNAVAILABLE = {
     "oslo-connection": oslo_exception.DBConnectionError(),
     "postgresql-refused": wrapped(WithCode('connection to server at "h" failed', None)),
     "postgresql-shutdown": wrapped(WithCode("terminating connection", "57P01")),
     "postgresql-too-many": wrapped(WithCode("too many clients already", "53300")),
     "mysql-refused": wrapped(pymysql.OperationalError(2003, "Can't connect")),
     "mysql-too-many": wrapped(pymysql.OperationalError(1040, "Too many connections")),
+    "postgresql-full": wrapped(WithCode("could not extend file: No space left", "53100")),
+    "postgresql-read-only": wrapped(WithCode("in a read-only transaction", "25006")),
+    "postgresql-cancelled": wrapped(WithCode("due to statement timeout", "57014")),
+    "postgresql-storage": wrapped(WithCode("could not read block 1", "58030")),
+    "mysql-read-only": wrapped(pymysql.OperationalError(1290, "--super-read-only")),
+    "mysql-full": wrapped(pymysql.OperationalError(1114, "The table is full")),
+    "mysql-cancelled": wrapped(pymysql.OperationalError(3024, "maximum statement time")),
+    "sqlite-full": wrapped(sqlite3.OperationalError("database or disk is full")),
+    "sqlite-read-only": wrapped(sqlite3.OperationalError("attempt to write a readonly database")),
     "sqlite-no-file": wrapped(sqlite3.OperationalError("unable to open database file")),
 }
 LASTING = {
@@ -58,13 +67,13 @@ LASTING = {
 def test_a_lost_race_is_transient(error: Exception) -> None:
     """The transaction may be run again."""
     assert errors.is_transient(error)
-    assert not errors.is_unreachable(error)
+    assert not errors.is_unavailable(error)
 
 
-@pytest.mark.parametrize("error", UNREACHABLE.values(), ids=UNREACHABLE)
-def test_a_database_that_is_away_is_unreachable(error: Exception) -> None:
-    """It may come back."""
-    assert errors.is_unreachable(error)
+@pytest.mark.parametrize("error", UNAVAILABLE.values(), ids=UNAVAILABLE)
+def test_a_database_that_is_away_is_unavailable(error: Exception) -> None:
+    """It may come back, get room, or take writes again."""
+    assert errors.is_unavailable(error)
     assert not errors.is_transient(error)
 
 
@@ -72,7 +81,7 @@ def test_a_database_that_is_away_is_unreachable(error: Exception) -> None:
 def test_all_else_lasts(error: Exception) -> None:
     """Trying again would change nothing."""
     assert not errors.is_transient(error)
-    assert not errors.is_unreachable(error)
+    assert not errors.is_unavailable(error)
 
 
 def test_an_exhausted_pool_is_its_own_case() -> None:
