@@ -11,6 +11,7 @@ from armillary.concurrency import WorkerPool
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from armillary.db.database_clock import READ_INTERVAL_SECONDS, DatabaseClock
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics import service_metrics
 from conductor.cell_conductor import factories
@@ -57,7 +58,7 @@ class CellConductorManager:
         top_bus: Bus,
         cell_bus: Bus,
         database: Database,
-        now: Clock = time.time,
+        now: Clock | None = None,
         monotonic: Clock = time.monotonic,
         notifier: Notifier = SILENT,
     ) -> None:
@@ -73,6 +74,8 @@ class CellConductorManager:
         database.tell(notifier)
         notify.listen_for_state_changes()
         self._stopping = threading.Event()
+        self._clock = DatabaseClock(database)
+        now = now or self._clock
         self._idempotency = IdempotencyRecords(database, models.IdempotencyRecord, now)
         self._pool = WorkerPool(
             conf.conductor.build_workers, "cell-tasks", conf.conductor.build_queue_size_max
@@ -120,6 +123,7 @@ class CellConductorManager:
         """
         if self._database.wait_until_available(self._stopping):
             self._database.check_version(SCHEMA)
+            self._clock.read()
             self._records.check_supported()
 
     def servers(self) -> list[RpcServer]:
@@ -139,6 +143,7 @@ class CellConductorManager:
         recovery_seconds = self._conf.conductor.recovery_interval_seconds
         return [
             self._versions.on_top.task(),
+            PeriodicTask("read-clock", READ_INTERVAL_SECONDS, self._clock.read),
             PeriodicTask("listen", guard.interval_seconds, guard.listen),
             PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             factories.with_jitter("recover", recovery_seconds, self._recovery.run),

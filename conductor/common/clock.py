@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 Clock = Callable[[], float]
-"""Returns seconds since 1970: ``time.time``, or a test's clock."""
+"""Returns seconds since 1970: a ``DatabaseClock``, or a test's clock."""
 
 
 def moment(seconds: float) -> datetime:

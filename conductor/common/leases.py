@@ -66,7 +66,7 @@ class Leases:
 
     ``key`` is a column that identifies one row (or all rows that are processed as one). ``owner``
     is the conductor's name, for people who read the table. ``now`` returns seconds since 1970.
-    Clocks of conductors that share a database must agree to much less than ``lease_seconds``.
+    Conductors that share a database share its server's clock, a ``DatabaseClock``.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
 """The super conductor's manager: owner of the API database and cell0."""
 
 import threading
-import time
 
 from oslo_config import cfg
 
 from armillary.concurrency import WorkerPool
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.db import Database
+from armillary.db.database_clock import READ_INTERVAL_SECONDS, DatabaseClock
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics.service_figures import SUPER_CONDUCTOR, FigureReporter
 from conductor.common import leased_work
@@ -51,7 +51,7 @@ class SuperConductorManager:
         make_bus: MakeBus,
         api_database: Database,
         cell0_database: Database,
-        now: Clock = time.time,
+        now: Clock | None = None,
         watch: StepHook = leased_work.no_hook,
         notifier: Notifier = SILENT,
         scheduler: SchedulerAPI | None = None,
@@ -63,6 +63,8 @@ class SuperConductorManager:
         api_database.tell(notifier)
         self._cell0_database = cell0_database
         self._stopping = threading.Event()
+        self._clock = DatabaseClock(api_database)
+        now = now or self._clock
         self._records = ServiceRecords(
             conf, database=cell0_database, interfaces=ON_TOP, now=now, cell_uuid=CELL0_UUID,
             figures=FigureReporter(SUPER_CONDUCTOR),
@@ -106,6 +108,7 @@ class SuperConductorManager:
             if database.wait_until_available(self._stopping):
                 database.check_version(schema)
         if not self._stopping.is_set():
+            self._clock.read()
             self._records.check_supported()
 
     def servers(self) -> list[RpcServer]:
@@ -124,6 +127,7 @@ class SuperConductorManager:
         """Return the periodic tasks."""
         return [
             self._versions.task(),
+            PeriodicTask("read-clock", READ_INTERVAL_SECONDS, self._clock.read),
             PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             *self._workflows.periodic_tasks(),
             *self._housekeeping.periodic_tasks(),

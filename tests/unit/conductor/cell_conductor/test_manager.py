@@ -1,5 +1,6 @@
 """The cell conductor as a service: its endpoints on real buses, asked by real clients."""
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -7,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import objects
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from armillary.db.database_clock import DatabaseClock
 from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor import manager
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.manager import CellConductorManager
-from conductor.common.cell_db import host_requests, services
+from conductor.common.cell_db import host_requests, models, services
 from objects.flavor import Flavor
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
@@ -36,9 +40,10 @@ from tests.fixtures.cell import (
     a_node,
     node_uuid,
 )
-from tests.fixtures.databases import sqlite_with_tables
+from tests.fixtures.databases import fresh_database, sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement.fake_placement import Placement
+from tests.fixtures.services import POSTGRESQL
 
 SECONDS_MAX = 60.0
 
@@ -62,13 +67,12 @@ class RecordingAgent:
 class Running:
     """A manager with its servers started, and what it talks to, on two brokers in memory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, url: str) -> None:
         objects.register_all()
         self.conf = a_conf()
         name = builders.a_uuid()
         self.top_bus = Bus(self.conf, f"kombu+memory:////top-{name}")
         self.cell_bus = Bus(self.conf, f"kombu+memory:////cell-{name}")
-        url = sqlite_with_tables(directory / "cell.sqlite", SCHEMA)
         self.database = Database(url, name="cell")
         self.manager = CellConductorManager(
             self.conf, top_bus=self.top_bus, cell_bus=self.cell_bus, database=self.database
@@ -102,7 +106,7 @@ class Running:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Return a manager that serves, with agent `agent` carrying host `a`."""
-    made = Running(tmp_path_factory.mktemp("cell"))
+    made = Running(sqlite_with_tables(tmp_path_factory.mktemp("cell") / "cell.sqlite", SCHEMA))
     made.api.report_services(admin_context(), "agent", ["a"], {}, service_version=1)
     made.api.report_compute_nodes(admin_context(), "agent", [a_node("a")])
     yield made
@@ -133,6 +137,21 @@ def build_active(running: Running) -> Instance:
     built = BuiltReport("a", instance.uuid, 1, "running")
     running.api.builds_succeeded(admin_context(), "agent", [built])
     return instance
+
+
+@pytest.mark.postgresql
+def test_a_wrong_clock_of_a_conductor_harms_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts would all be down, and leases free, for a conductor that is an hour fast."""
+    an_hour_fast = functools.partial(DatabaseClock, here=lambda: time.time() + 3600)
+    monkeypatch.setattr(manager, "DatabaseClock", an_hour_fast)
+    with fresh_database(POSTGRESQL, SCHEMA) as url:
+        made = Running(url)
+        made.api.report_services(admin_context(), "agent", ["a"], {}, service_version=1)
+        with made.database.reader() as session:
+            heard_at = session.scalars(sa.select(models.Service.last_seen_up)).one()
+        made.stop()
+    assert heard_at is not None
+    assert abs(heard_at.timestamp() - time.time()) < SECONDS_MAX
 
 
 def test_an_instance_is_built_shown_and_deleted_over_rpc(running: Running) -> None:
