@@ -229,8 +229,10 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         """Return the socket to wait on; None if there is something to do before waiting."""
         if self._new_tags or self.channel is None or not self.connection.connected:
             return None
-        transport = self.channel.connection.transport
-        return None if oslo_internals.has_buffered_data(transport) else transport.sock
+        own = self.channel.connection
+        if own is None or own.transport is None:  # closed meanwhile, which the next read notices
+            return None
+        return None if oslo_internals.has_buffered_data(own.transport) else own.transport.sock
 
     def stop_consuming(self) -> None:
         super().stop_consuming()

@@ -89,7 +89,10 @@ def _make(channel: Any, name: str, make: Callable[[Any], None]) -> None:
 
 @contextmanager
 def _own_channel(channel: Any) -> Iterator[Any]:
-    own = channel.connection.channel()
+    connection = channel.connection
+    if connection is None:  # closed meanwhile, by the broker or the heartbeat's thread
+        raise amqp_exceptions.RecoverableConnectionError("the connection was closed")
+    own = connection.channel()
     try:
         yield own
     finally:

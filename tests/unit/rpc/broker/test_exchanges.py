@@ -17,7 +17,7 @@ class Channel:
     """A channel, and its connection, on which each declaration of a queue has one outcome."""
 
     def __init__(self, error: Exception | None = None) -> None:
-        self.connection = self
+        self.connection: Channel | None = self
         self.declared: list[str] = []
         self._error = error
 
@@ -57,6 +57,14 @@ def test_a_stream_that_cannot_be_made_now_is_tried_again(
     with pytest.raises(raised, match="scheduler_fanout") as caught:
         exchanges.make_stream(Channel(refusal), FANOUT, {"x-queue-type": "stream"})
     assert isinstance(caught.value, amqp_exceptions.RecoverableChannelError)
+
+
+def test_a_channel_whose_connection_is_closed_is_a_lost_connection() -> None:
+    """The driver connects again after that error; any other would be an unexpected one."""
+    channel = Channel()
+    channel.connection = None
+    with pytest.raises(amqp_exceptions.RecoverableConnectionError):
+        exchanges.is_exchange(channel, FANOUT.name)
 
 
 def test_what_is_wrong_for_good_is_told_at_once() -> None:
