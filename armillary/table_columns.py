@@ -7,6 +7,8 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
+from armillary import times
+
 SHORT_ID_CHARACTERS = 8
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -75,7 +77,7 @@ class Age(FormattableColumn[float | None]):
     def __init__(self, since: str | None, now: datetime | None = None) -> None:
         value = None
         if since:
-            seconds = ((now or datetime.now(UTC)) - _moment(since)).total_seconds()
+            seconds = ((now or datetime.now(UTC)) - times.parse(since)).total_seconds()
             value = max(0, round(seconds))
         super().__init__(value)
 
@@ -121,11 +123,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return Words(value)
     return value
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _number(amount: float) -> str:

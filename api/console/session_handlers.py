@@ -10,6 +10,7 @@ from api.console.links import CODE_CHARACTERS_MAX
 from api.console.password_login import PasswordLogin
 from api.console.sessions import Session
 from api.console.token_holders import TokenHolder
+from api.formats import times
 from api.policies.rules import RULES
 from api.schemas.base import TEXT_MAX, fields, text
 from armillary import exception
@@ -158,7 +159,7 @@ def _allowed(call: Call, context: RequestContext) -> dict[str, bool]:
 
 
 def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{times.seconds(datetime.fromtimestamp(seconds, UTC))}"
 
 
 ROUTES: Routes[Call] = {

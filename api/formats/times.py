@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from armillary import times
 from armillary.http.validation import invalid
 
 
@@ -23,8 +24,7 @@ def asked(query: Mapping[str, Any], name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return times.parse(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:  # in UTC it may be before year 1 or after 9999
         raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
 

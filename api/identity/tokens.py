@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from api.formats import times
 from api.identity import login
 from api.identity.call import SUBJECT_HEADER, Call
 from armillary import exception
@@ -95,4 +96,4 @@ def _project(project: Project) -> Document:
 
 
 def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+    return f"{times.microseconds(datetime.fromtimestamp(seconds, UTC))}Z"

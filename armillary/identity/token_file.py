@@ -14,7 +14,7 @@ import jsonschema
 import yaml
 from jsonschema.exceptions import best_match
 
-from armillary import exception
+from armillary import exception, times
 from armillary.file_state import FileState, file_state
 from armillary.identity import passwords
 from armillary.identity.accounts import PROJECTS_SCHEMA, USERS_SCHEMA, Accounts, make_accounts
@@ -127,6 +127,10 @@ class TokenFile:
             return None
         return found
 
+    def list_tokens(self) -> list[FileToken]:
+        """Return all tokens, expired ones too."""
+        return self._current().tokens
+
     def accounts(self) -> Accounts:
         """Return the users and projects, also those that only tokens name."""
         return self._current().accounts
@@ -179,7 +183,7 @@ def _expiry(value: Any) -> datetime | None:
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
         raise ValueError(f"{value!r} is not a time such as 2030-01-01T00:00:00Z")  # noqa: TRY004
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return times.with_zone(value)
 
 
 def _mistake(path: Path, where: str, why: str) -> exception.ConfigurationError:

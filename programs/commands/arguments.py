@@ -1,11 +1,13 @@
-"""Argument types and options shared by commands: pairs, counts, hints, ``--wait``."""
+"""Argument types and options shared by commands: pairs, counts, times, hints, ``--wait``."""
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from armillary import times
 from programs.http_client import Document
 
 TEXT = "text"
@@ -38,6 +40,14 @@ def not_negative(text: str) -> int:
 def limit(text: str) -> int:
     """Parse an integer of at least -1, which means unlimited."""
     return _at_least(text, -1)
+
+
+def time(text: str) -> datetime:
+    """Parse a time; it is in UTC unless it names a time zone."""
+    try:
+        return times.parse(text)
+    except ValueError:
+        raise ArgumentTypeError(f"'{text}' is not a time such as 2030-01-31T12:00") from None
 
 
 def mebibytes(text: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from armillary import exception
+from armillary import exception, times
 from armillary.backoff import Backoff
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
@@ -126,8 +126,7 @@ def _steps(action: Document, server: Document) -> Iterator[Document]:
 
 def _utc(text: str) -> str:
     """Return a time as the feed writes it; the Compute API omits the time zone."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+    return times.parse(text).isoformat()
 
 
 def _clock(text: str | None) -> str:

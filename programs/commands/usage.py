@@ -1,7 +1,7 @@
 """Usage of projects over time: hours of servers, vCPUs, memory and disk."""
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from datetime import UTC, datetime
+from argparse import ArgumentParser, Namespace
+from datetime import UTC
 
 from programs.commands import arguments, base
 from programs.http_client import VERSION_PATH, ApiClient, Target
@@ -65,10 +65,5 @@ def _times(parsed_args: Namespace) -> dict[str, str]:
 
 
 def _time(text: str) -> str:
-    """Return a time as the API takes it: in UTC, which it is unless it names a zone."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"'{text}' is not a time such as 2030-01-31T12:00") from None
-    moment = moment.astimezone(UTC) if moment.tzinfo else moment
-    return f"{moment:%Y-%m-%dT%H:%M:%S}"
+    """Return a time as the API takes it: in UTC, without a time zone."""
+    return f"{arguments.time(text).astimezone(UTC):%Y-%m-%dT%H:%M:%S}"

@@ -17,6 +17,7 @@ from armillary.db import Database
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.shadow_tables import Counts
 from programs.application import WithOptions
+from programs.commands import arguments
 from programs.display.progress import counted
 from programs.operator.databases import DATABASES, Known, is_configured
 
@@ -177,7 +178,7 @@ class DbPurge(_CellsCommand):
         which.add_argument(
             "--before",
             metavar="DATE",
-            type=_moment,
+            type=arguments.time,
             help="remove instances deleted before this time",
         )
 
@@ -199,18 +200,8 @@ def _chosen(conf: cfg.ConfigOpts, *, all_cells: bool) -> list[Known]:
     return found
 
 
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a date such as 2030-01-31T12:00"
-        ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
 def _settled(text: str) -> datetime:
-    moment = _moment(text)
+    moment = arguments.time(text)
     if moment > datetime.now(UTC) - SETTLED_AGE:
         raise argparse.ArgumentTypeError(
             f"{text} is less than an hour ago: messages in flight may still refer to "

@@ -6,11 +6,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import yaml
 from cryptography import x509
 
 from armillary import exception, host_patterns
 from armillary.identity.signed_tokens import KEYS_FILE
+from armillary.identity.token_file import TokenFile
 from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
     API,
@@ -151,7 +151,8 @@ def check_tokens(of: Inspected) -> Result | None:
     if not path or not of.serves(API, PLACEMENT):
         return None
     warnings: list[str] = []
-    for user, expires in _tokens(Path(path)):
+    for token in TokenFile(Path(path)).list_tokens():
+        user, expires = token.identity.user, token.expires
         if expires is None:
             warnings.append(f"a token of {user} in {path} never expires")
         elif expires.timestamp() <= of.now_seconds + of.expires_seconds:
@@ -211,21 +212,6 @@ def _open_to_others(paths: dict[Path, None] | list[Path]) -> Iterator[str]:
 def _can_be_reached(path: Path) -> bool:
     """Return whether other accounts may pass all directories above a path."""
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.absolute().parents)
-
-
-def _tokens(path: Path) -> Iterator[tuple[str, datetime.datetime | None]]:
-    """Yield user and expiry of each token. Raises ConfigurationError."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        for token in content.get("tokens") or ():
-            expires = token.get("expires")
-            if isinstance(expires, str):
-                expires = datetime.datetime.fromisoformat(expires)
-            yield str(token.get("user")), expires
-    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-        raise exception.ConfigurationError(
-            reason=f"[api] token_file {path} cannot be read: {error}"
-        ) from error
 
 
 def _judge_expiry(

@@ -462,6 +462,27 @@ def test_tokens_that_never_end_or_end_soon_are_told(check: Check, folder: Path) 
     soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3)
     assert "expires on" in run_with(f", expires: {soon:%Y-%m-%dT%H:%M:%SZ}")[1]
     assert run_with(", expires: 2099-01-01T00:00:00Z") == ("Success", "")
+    result, details = run_with(", expires: 2099-01-01")
+    assert (result, "is not a time such as" in details) == ("Failure", True)
+
+
+def test_tokens_without_a_time_zone_expire_in_utc(
+    check: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the API reads them, wherever the machine is."""
+    tokens = folder / "tokens.yaml"
+    past_limit = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=30, hours=6)
+    tokens.write_text(
+        f"tokens: [{{sha256: '{'0' * 64}', user: alice, project: p, roles: [member], "
+        f"expires: '{past_limit:%Y-%m-%dT%H:%M:%S}'}}]\n"
+    )
+    tokens.chmod(0o600)
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        found = result_of(check(f"[api]\ntoken_file = {tokens}\n"), "Token expiry")
+    time.tzset()
+    assert found == ("Success", "")
 
 
 # The command --------------------------------------------------------------------------------------
