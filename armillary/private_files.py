@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+PUBLIC_MODE = 0o666
+"""Of files without secrets, as far as the umask allows."""
 UMASK = 0o077
 """For programs that create files with a mode of their own."""
 PUBLIC_UMASK = 0o022
@@ -88,24 +90,42 @@ def write_new(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes out that lock the same file, which is created. Raises OSError."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    """Wait for the lock of a file, which is created, and hold it. Raises OSError."""
+    file = _lock(path, fcntl.LOCK_EX)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
         yield
     finally:
         os.close(file)
 
 
+def lock(path: Path) -> int:
+    """Lock a file, which is created; return its descriptor, which holds the lock until closed.
+
+    Raises BlockingIOError if another process holds it, and OSError.
+    """
+    return _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock(path: Path, operation: int) -> int:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(file, operation)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
     """Lend a file that replaces another one atomically; an error leaves that as it was.
 
     Raises OSError.
     """
     draft = _draft_of(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with open(draft, "xb", opener=opener) as file:
+        with os.fdopen(os.open(draft, flags, mode), "wb") as file:
             yield file
         draft.replace(path)
     except BaseException:

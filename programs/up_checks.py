@@ -1,7 +1,6 @@
 """Checks of ``armillary up`` before it makes anything: hosts, ports, and its state directory."""
 
 import contextlib
-import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -43,21 +42,19 @@ def state_directory(path: Path) -> Iterator[None]:
     """
     try:
         private_files.make_directory(path)
-        file = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = private_files.lock(path / LOCK_FILE)
+    except BlockingIOError as error:
+        owner = (path / LOCK_FILE).read_text(errors="replace").strip() or "unknown"
+        raise exception.ConfigurationError(
+            reason=f"the state directory {path} is used by another 'armillary up' (process "
+            f"{owner}); stop that one, or give another directory with --state-dir"
+        ) from error
     except OSError as error:
         raise exception.ConfigurationError(
             reason=f"the state directory {path} cannot be used: {error.strerror}; give another one "
             "with --state-dir"
         ) from error
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.pread(file, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise exception.ConfigurationError(
-                reason=f"the state directory {path} is used by another 'armillary up' (process "
-                f"{owner}); stop that one, or give another directory with --state-dir"
-            ) from error
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield

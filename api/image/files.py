@@ -8,10 +8,9 @@ import falcon
 
 from api.image import unneeded
 from api.image.call import Call
-from api.image.store import Stored
 from armillary import exception
 from armillary.http.call import Answer
-from objects.images.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
+from objects.images.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord, StoredImage
 
 DATA = "application/octet-stream"
 
@@ -83,7 +82,7 @@ def _require_formats(record: ImageRecord) -> None:
             raise exception.Invalid(f"Set {name} before data is uploaded.")
 
 
-def _discard(call: Call, stored: Stored) -> None:
+def _discard(call: Call, stored: StoredImage) -> None:
     """Remove data that lost, unless another upload stored the same."""
     try:
         record = call.conductor.get_image(call.context, call.image.image.id)

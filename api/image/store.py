@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -22,7 +21,14 @@ import falcon
 from oslo_config import cfg
 
 from armillary import exception, private_files
-from objects.images.image_record import DRAFT_PREFIX, SAVING, STORE_LOCK, ImageRecord, deletion_mark
+from objects.images.image_record import (
+    DRAFT_PREFIX,
+    SAVING,
+    STORE_LOCK,
+    ImageRecord,
+    StoredImage,
+    deletion_mark,
+)
 
 PIECE_BYTES = 262144
 DRAFT_SECONDS_MAX = 86400.0
@@ -33,15 +39,6 @@ RETRY_SECONDS = 5
 _MARK_CHARACTERS = 32
 HOSTS = "\0hosts"
 """Stands for hosts, with their tickets, in place of a project; no project is called so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """Data that was written: its size and its digests, as hexadecimal digits."""
-
-    size_bytes: int
-    md5: str
-    sha512: str
 
 
 class ImageStore:
@@ -63,7 +60,7 @@ class ImageStore:
 
     def write(
         self, image_id: str, source: IO[bytes], *, size_bytes: int | None, project_id: str | None
-    ) -> Stored:
+    ) -> StoredImage:
         """Store what a project or a host sends by ``source``, aside until ``publish``.
 
         Raises OSError, Invalid if it does not have the announced size, and status 413 or 503 for
@@ -84,12 +81,12 @@ class ImageStore:
                 draft.unlink(missing_ok=True)
         return stored
 
-    def publish(self, image_id: str, stored: Stored) -> None:
+    def publish(self, image_id: str, stored: StoredImage) -> None:
         """Give the data the image's name: its record refers to it now."""
         with contextlib.suppress(FileNotFoundError):
             self._aside(image_id, stored.sha512).replace(self._directory / image_id)
 
-    def discard(self, image_id: str, stored: Stored) -> None:
+    def discard(self, image_id: str, stored: StoredImage) -> None:
         """Remove data to which no record refers."""
         self._aside(image_id, stored.sha512).unlink(missing_ok=True)
 
@@ -222,7 +219,9 @@ class _Pieces:
         self._resources.close()
 
 
-def _copy(source: IO[bytes], path: Path, reserve: Callable[[BinaryIO, int, int], int]) -> Stored:
+def _copy(
+    source: IO[bytes], path: Path, reserve: Callable[[BinaryIO, int, int], int]
+) -> StoredImage:
     """Copy to a new file that only this user may read, and wait until it is on the disk.
 
     ``reserve`` lets the file grow from one size to another or more, and returns how large it is.
@@ -240,7 +239,7 @@ def _copy(source: IO[bytes], path: Path, reserve: Callable[[BinaryIO, int, int],
         file.truncate(size)
         file.flush()
         os.fsync(file.fileno())
-    return Stored(size, md5.hexdigest(), sha512.hexdigest())
+    return StoredImage(size, md5.hexdigest(), sha512.hexdigest())
 
 
 def _read(source: IO[bytes]) -> bytes:

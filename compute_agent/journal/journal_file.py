@@ -1,7 +1,6 @@
 """The journal's SQLite file: exclusive ownership, integrity check and transactions."""
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -116,9 +115,8 @@ class JournalFile:
     def _lock_file(self) -> None:
         """Lock the journal for as long as this process has it open."""
         path = self._path.with_name(self._path.name + ".lock")
-        self._owner_fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._owner_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._owner_fd = private_files.lock(path)
         except BlockingIOError as error:
             raise exception.ConfigurationError(
                 reason=f"another agent uses the journal {self._path}; give each agent its own "

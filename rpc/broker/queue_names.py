@@ -6,7 +6,6 @@ oslo.messaging's own queue manager counts in shared memory per process group, an
 whose leader has ended, such as that of a service which a script leaves in the background.
 """
 
-import fcntl
 import itertools
 import os
 from collections import defaultdict
@@ -47,13 +46,9 @@ def claim_process_name(base: str, lock_directory: Path) -> str:
     for number in itertools.count():
         if number >= _SLOTS_MAX:
             raise OSError(f"all {_SLOTS_MAX} slots of {base} under {lock_directory} are taken")
-        descriptor = os.open(
-            lock_directory / f"{base}-{number}.slot", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600
-        )
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = private_files.lock(lock_directory / f"{base}-{number}.slot")
         except BlockingIOError:
-            os.close(descriptor)
             continue
         _held[key] = (descriptor, f"{base}-{number}")
         return _held[key][1]

@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from armillary import exception, host_patterns
+from armillary import exception, host_patterns, private_files
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList
@@ -27,11 +27,10 @@ def read(path: Path, kind: str, root: SigningKey) -> TrustList:
 
 
 def write(path: Path, changed: TrustList, root: SigningKey) -> None:
-    """Replace the file. Raises ConfigurationError if it cannot be written."""
-    beside = path.with_name(f".{path.name}.new")
+    """Replace the file, which has no secrets. Raises ConfigurationError if it cannot be written."""
     try:
-        beside.write_text(trust.signed_document(changed, root))
-        beside.replace(path)
+        with private_files.replacing(path, mode=private_files.PUBLIC_MODE) as file:
+            file.write(trust.signed_document(changed, root).encode())
     except OSError as error:
         raise exception.ConfigurationError(
             reason=f"the trust list {path} cannot be written: {error.strerror}"

@@ -131,11 +131,10 @@ def _make_directory(path: Path, mode: int, owner: tuple[int, int] | None) -> Non
 
 
 def _write(path: Path, text: str, mode: int, owner: tuple[int, int] | None) -> None:
-    """Replace the file immediately, when its owner and mode are right."""
+    """Replace the file atomically by one with this owner and mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    private_files.write(draft, text)
-    if owner is not None:
-        os.chown(draft, *owner)
-    draft.chmod(mode)
-    draft.replace(path)
+    with private_files.replacing(path) as file:
+        file.write(text.encode())
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
+        os.fchmod(file.fileno(), mode)

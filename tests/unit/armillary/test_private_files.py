@@ -105,3 +105,20 @@ def test_of_two_that_write_a_new_file_the_first_one_stays(tmp_path: Path) -> Non
     assert path.read_text() == "first"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_public_file_is_replaced_as_the_umask_allows(tmp_path: Path) -> None:
+    """Other accounts may read what has no secrets."""
+    os.umask(0o022)
+    with private_files.replacing(tmp_path / "list", mode=private_files.PUBLIC_MODE) as file:
+        file.write(b"keys")
+    assert modes(tmp_path)["list"] == "0o644"
+
+
+def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
+    """Until then the next one is refused, and does not wait."""
+    held = private_files.lock(tmp_path / "lock")
+    with pytest.raises(BlockingIOError):
+        private_files.lock(tmp_path / "lock")
+    os.close(held)
+    os.close(private_files.lock(tmp_path / "lock"))
