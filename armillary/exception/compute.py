@@ -62,7 +62,7 @@ class GuestLost(OperationFailed):
 
 
 class GuestKept(OperationFailed):
-    """The operation failed before it changed anything of the guest."""
+    """The operation failed, and the guest is as before; it may have been started again."""
 
 
 class LiveMigrationAborted(Conflict):

@@ -103,13 +103,15 @@ def _in_place(step: Step, guest: GuestInfo) -> Outcome:
 
 
 def rebuild(step: Step) -> Outcome:
-    """Destroy the guest and build it again from the command's image.
+    """Build the guest again from the command's image.
 
-    Raises GuestKept if the image cannot be fetched; the guest is then unchanged.
+    Where there is room, the former guest is kept until the new one runs. Raises GuestKept if the
+    guest is as before, untouched or put back.
     """
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(step.driver.ready_to_rebuild(step.instance))
+            if stack.enter_context(step.driver.ready_to_rebuild(step.instance)):
+                return _replace(step)
         except exception.ArmillaryError as error:
             raise _not_rebuilt(step, error) from error
         if not step.write(Change(state=State.ENDED, instance=step.instance)):
@@ -118,16 +120,45 @@ def rebuild(step: Step) -> Outcome:
         return Outcome.of(_spawn(step))
 
 
+def _replace(step: Step) -> Outcome:
+    """Build a guest in place of the former one; the journal has that until the new one runs."""
+    if not step.write(Change(state=State.ENDED)):
+        return Outcome()
+    step.driver.set_aside(step.uuid)
+    guest = _spawn(step)
+    step.driver.drop_aside(step.uuid)
+    return Outcome.of(guest, Change(instance=step.instance))
+
+
 def _not_rebuilt(step: Step, error: exception.ArmillaryError) -> exception.ArmillaryError:
-    """Return the error of a rebuild that has destroyed nothing, unless an earlier try has."""
-    if not _has_guest(step):
+    """Return the error of a rebuild, after the former guest was put back if it is still there."""
+    reason = _reason(error)
+    try:
+        was_on = step.driver.put_back(step.instance, step.place)
+    except exception.ArmillaryError as failure:
+        return step.fail(
+            f"{reason}; the former guest cannot be put back: {_reason(failure)}; its data is kept "
+            "on the host until the server is rebuilt or deleted"
+        )
+    guest = _find_guest(step)
+    if guest is None:
         return error
-    failure = step.fail(f"{error.kwargs.get('reason', error.message)}; the guest was not changed")
-    return exception.GuestKept(**failure.kwargs)
+    said = "the guest was not changed"
+    if was_on is not None:
+        step.write(Change(state=State.RUNNING if was_on else State.ENDED))
+        said = "the former guest was put back"
+    if was_on:
+        said += ", but cannot be started" if guest.is_off else ", and started again"
+    return exception.GuestKept(**step.fail(f"{reason}; {said}").kwargs)
 
 
-def _has_guest(step: Step) -> bool:
-    return any(guest.instance_uuid == step.uuid for guest in step.driver.list_guests())
+def _reason(error: exception.ArmillaryError) -> str:
+    return str(error.kwargs.get("reason", error.message))
+
+
+def _find_guest(step: Step) -> GuestInfo | None:
+    found = (guest for guest in step.driver.list_guests() if guest.instance_uuid == step.uuid)
+    return next(found, None)
 
 
 def resize(step: Step) -> Outcome:
@@ -257,7 +288,7 @@ def keep(step: Step) -> Outcome:
     try:
         return _keep(step)
     except exception.OperationFailed as error:
-        if _has_guest(step):
+        if _find_guest(step) is not None:
             raise
         raise exception.GuestLost(**error.kwargs) from error
 

@@ -200,16 +200,36 @@ class ComputeDriver(abc.ABC):
         """
         return self.spawn(instance, place)
 
-    def ready_to_rebuild(self, instance: Instance) -> contextlib.AbstractContextManager[None]:
+    def ready_to_rebuild(self, instance: Instance) -> contextlib.AbstractContextManager[bool]:
         """Have and check what ``spawn`` needs to replace a guest, as long as the context lasts.
 
-        The guest is left alone. Entering it raises BuildFailed, BuildAborted.
+        It lends whether the guest can be set aside meanwhile: if the driver can do that, and there
+        is room for both. The guest is left alone. Entering it raises BuildFailed, BuildAborted.
         """
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(False)
+
+    def set_aside(self, instance_uuid: str) -> None:
+        """Stop a guest, and keep it beside the one that ``spawn`` builds in its place. Idempotent.
+
+        What an interrupted rebuild has built in its place is removed. Raises OperationFailed.
+        """
+        raise NotImplementedError
+
+    def put_back(self, instance: Instance, place: InstancePlacement) -> bool | None:
+        """Remove what was built in place of a guest, and have it as before ``set_aside``.
+
+        Return whether it ran, None if no guest was set aside. One that ran is started, unless that
+        fails. Raises OperationFailed if it cannot be put back.
+        """
+        return None
+
+    def drop_aside(self, instance_uuid: str) -> None:
+        """Remove a guest that was set aside, as the new one runs. Raises OperationFailed."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def destroy(self, instance_uuid: str) -> None:
-        """Stop the guest and remove it completely; a missing one is ignored."""
+        """Stop the guest and remove it completely, also one set aside; a missing one is ignored."""
 
     @abc.abstractmethod
     def list_guests(self) -> list[GuestInfo]:

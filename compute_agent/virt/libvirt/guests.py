@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import logging
 import math
 import time
@@ -22,6 +23,7 @@ from compute_agent.virt.libvirt.capabilities import GuestKind
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks import (
     config_disks,
+    disk_room,
     file_storage,
     hypervisor_access,
     image_formats,
@@ -110,6 +112,10 @@ class Guests:
         """
         return self._files_in(self._directories.of(uuid))
 
+    def former_files(self, uuid: str) -> InstanceFiles:
+        """Return what a guest had before its rebuild, whether or not it exists. Raises as files."""
+        return self._files_in(self._directories.former(uuid))
+
     def _files_in(self, directory: Path) -> InstanceFiles:
         """Return the files in a directory; a disk that is there outlives a change of storage."""
         is_local = self._local.find(directory, Role.ROOT) is not None
@@ -187,7 +193,12 @@ class Guests:
                 continue
             note = self._files_in(directory).read_note()
             if note.owner == self.host:
+                seen.add(directory.name)
                 yield GuestInfo(directory.name, SHUTDOWN, is_moving=note.is_moving)
+        for directory in self._directories.list_former():
+            is_ours = self._files_in(directory).read_note().is_of(self.host)
+            if is_ours and directory.stem not in seen:
+                yield GuestInfo(directory.stem, SHUTDOWN)
 
     def info(self, domain: Any) -> GuestInfo | None:
         """Return a guest's current state; None if it is not one of ours."""
@@ -342,19 +353,52 @@ class Guests:
 
     @contextlib.contextmanager
     def checked_image(self, instance: Instance) -> Iterator[ImageFile]:
-        """Have the image of a new guest on this host, and room for its disk.
+        """Have the image of a new guest on this host; a present guest is left alone.
 
-        A present guest is left alone. Raises BadImage, DiskError, Unavailable, OSError.
+        Raises BadImage, DiskError, Unavailable, OSError.
         """
         guest_hardware.check(instance)
         with self.held_image(instance.image, instance.uuid):
             image = images.file_of(instance.image, self.image_directory)
             image_formats.check(image)
             images.check_size(image, instance.flavor)
-            files = self.files(instance.uuid)
-            new_bytes = files.storage.new_root_bytes(files.directory, image)
-            self.disk_room.check([(files.directory, new_bytes)])
             yield image
+
+    @contextlib.contextmanager
+    def replaceable(self, instance: Instance) -> Iterator[bool]:
+        """Have the image of a new guest on this host, and room for its disks.
+
+        Lends whether the present guest, which is left alone, can be kept beside it. Raises as
+        ``checked_image``.
+        """
+        with self.checked_image(instance) as image:
+            files = self.files(instance.uuid)
+            needed = files.new_bytes(image, instance.flavor)
+            try:
+                self._check_room(files, needed)
+            except DiskError:
+                self._check_room(files, needed - files.storage.freed_bytes(files.directory))
+                yield False
+            else:
+                yield True
+
+    def _check_room(self, files: InstanceFiles, needed: int) -> None:
+        with self.room_held(files, Role.ROOT, max(0, needed)):
+            pass
+
+    @contextlib.contextmanager
+    def room_held(self, files: InstanceFiles, role: Role, needed: int) -> Iterator[None]:
+        """Keep room on this host for a disk that is being made. Raises DiskError, OSError.
+
+        No other host knows of it, so what several hosts share may be full nevertheless.
+        """
+        if not files.storage.is_in_directory:
+            disk_room.check_storage(files.storage, needed)
+            yield
+            return
+        path = files.storage.draft_path(files.directory, role)
+        with self.disk_room.held([(path if files.exists else files.directory, needed)]):
+            yield
 
     def check_host(self, instance: Instance) -> None:
         """Raise BadImage or DiskError unless this host has what a new guest asks for.
@@ -386,7 +430,9 @@ class Guests:
             if not note.is_of(self.host):
                 raise DiskError(f"{files.directory} belongs to the host {note.owner}")
             files.write_note(Ownership(owner=self.host))
-            files.create_root(image, instance.flavor)
+            if files.root is None:
+                with self.room_held(files, Role.ROOT, files.new_bytes(image, instance.flavor)):
+                    files.create_root(image, instance.flavor)
         if image.is_temporary and instance.image is not None:
             self.image_cache.drop(instance.image)
         files.create_extra(instance.flavor)
@@ -425,7 +471,7 @@ class Guests:
 
     def _bases(self) -> set[Path]:
         """Return the files that guests' disks refer to. Raises OSError."""
-        directories = self._directories.list()
+        directories = itertools.chain(self._directories.list(), self._directories.list_former())
         return {base for each in directories for base in file_storage.bases_in(each)}
 
     def start(self, domain: Any) -> None:
@@ -474,10 +520,10 @@ class Guests:
 
         Raises OSError.
         """
+        self.disk_room.release(uuid)
         domain = self.find(uuid)
         if domain is not None:
-            self._end(domain)
-            self._undefine(domain)
+            self.forget(domain)
         files = self.files(uuid)
         if not files.exists:
             return
@@ -485,6 +531,11 @@ class Guests:
             files.remove()
         else:
             files.leave()
+
+    def forget(self, domain: Any) -> None:
+        """Stop and undefine a guest, and keep its files."""
+        self._end(domain)
+        self._undefine(domain)
 
     def _await_end(self, domain: Any, seconds: float) -> None:
         give_up_at = self._clock() + seconds

@@ -32,6 +32,7 @@ from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.disks.storage import Role
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
+from compute_agent.virt.libvirt.former_guests import FormerGuests
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
@@ -72,6 +73,7 @@ class LibvirtOperations(ComputeDriver):
         self._guests = guests
         self._cold = ColdMoves(self._conf, guests)
         self._live = LiveMoves(self._conf, guests)
+        self._former = FormerGuests(guests)
         self._rescue = Rescue(guests, self._start_redefined)
 
     @property
@@ -97,22 +99,38 @@ class LibvirtOperations(ComputeDriver):
             return self._info(self._guests.recover(instance, place, former_host))
 
     @contextlib.contextmanager
-    def ready_to_rebuild(self, instance: Instance) -> Iterator[None]:
+    def ready_to_rebuild(self, instance: Instance) -> Iterator[bool]:
         self._check_host(instance)
         with contextlib.ExitStack() as stack:
             with self._checking(instance.uuid):
-                stack.enter_context(self._guests.checked_image(instance))
-            yield
+                has_room = stack.enter_context(self._guests.replaceable(instance))
+            yield has_room
 
     @repeated
     def _check_host(self, instance: Instance) -> None:
         with self._checking(instance.uuid):
+            self._former.take_back_files(instance.uuid)
             self._guests.check_host(instance)
+
+    @repeated
+    def set_aside(self, instance_uuid: str) -> None:
+        with self._operating(instance_uuid, "Rebuild"):
+            self._former.set_aside(instance_uuid)
+
+    @repeated
+    def put_back(self, instance: Instance, place: InstancePlacement) -> bool | None:
+        with self._operating(instance.uuid, "Rebuild"):
+            return self._former.put_back(instance.uuid)
+
+    @repeated
+    def drop_aside(self, instance_uuid: str) -> None:
+        with self._operating(instance_uuid, "Rebuild"):
+            self._former.drop(instance_uuid)
 
     @repeated
     def destroy(self, instance_uuid: str) -> None:
         with self._operating(instance_uuid, "Deletion"):
-            self._guests.remove(instance_uuid)
+            self._former.remove(instance_uuid)
 
     def list_guests(self) -> list[GuestInfo]:
         return list(self._guests.list())

@@ -11,6 +11,7 @@ from typing import Any
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt.disks import image_formats, images, qemu_img
 from compute_agent.virt.libvirt.disks.images import BadImage
+from compute_agent.virt.libvirt.disks.storage import Role
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES
 from compute_agent.virt.libvirt.domain.guest_hardware import BIOS, UEFI, WITHOUT_BIOS
@@ -81,10 +82,10 @@ class Rescue:
             image_formats.check(found)
             images.check_size(found, instance.flavor)
             files = self._guests.files(instance.uuid)
-            if files.rescue is None and files.storage.is_in_directory:
+            if files.rescue is None:
                 size = qemu_img.virtual_size(found.path, found.format)
-                self._guests.disk_room.check([(files.directory, size)])
-            files.create_rescue(found)
+                with self._guests.room_held(files, Role.RESCUE, size):
+                    files.create_rescue(found)
 
     def end(self, instance: Instance, place: InstancePlacement) -> Any:
         """Remove the rescue disk, and start the guest from its own; return its domain. Idempotent.

@@ -193,13 +193,26 @@ class ProcessDriver(ProcessOperations):
             return info(guest)
 
     @contextlib.contextmanager
-    def ready_to_rebuild(self, instance: Instance) -> Iterator[None]:
+    def ready_to_rebuild(self, instance: Instance) -> Iterator[bool]:
         Command.of(instance)
         try:
             self._image_files(instance)
         except OSError as error:
             raise self._build_failed(instance, error) from error
-        yield
+        yield self._workloads.get(instance.uuid).exists or self._workloads.is_aside(instance.uuid)
+
+    def set_aside(self, instance_uuid: str) -> None:
+        with self._operating("Rebuild", instance_uuid):
+            self._workloads.set_aside(self._workloads.get(instance_uuid))
+
+    def put_back(self, instance: Instance, place: InstancePlacement) -> bool | None:
+        with self._operating("Rebuild", instance.uuid):
+            guest = self._workloads.get(instance.uuid)
+            return self._workloads.put_back(guest, instance, place)
+
+    def drop_aside(self, instance_uuid: str) -> None:
+        with self._operating("Rebuild", instance_uuid):
+            self._workloads.drop_aside(self._workloads.get(instance_uuid))
 
     def destroy(self, instance_uuid: str) -> None:
         guest = self._workloads.get(instance_uuid)
@@ -207,6 +220,7 @@ class ProcessDriver(ProcessOperations):
             guest.stop()  # so that the holder of the lock releases it soon
         with self._locks.hold(instance_uuid):
             self._workloads.clear(guest)
+            self._workloads.drop_aside(guest)
 
     def list_guests(self) -> list[GuestInfo]:
         return self._workloads.list_infos()

@@ -33,6 +33,7 @@ TRASH = ".trash-"
 DETACHED = "detached.json"
 HELD = process_shim.HELD
 RESCUE = "rescue.json"
+ASIDE = "aside.json"
 TICK_SECONDS = 0.02
 LAUNCH_SECONDS_MAX = 15.0
 # Steps and errors caused by the image: no other host will succeed.
@@ -260,6 +261,25 @@ class ProcessGuest:
             process_shim.write_json(self._directory / RESCUE, image)
         else:
             (self._directory / RESCUE).unlink(missing_ok=True)
+
+    # Rebuild: a file says whether the workload ran before it was set aside.
+
+    @property
+    def ran_before(self) -> bool | None:
+        """Whether it ran when it was set aside; None if it was not."""
+        found = self._read(ASIDE)
+        return None if found is None else bool(found)
+
+    def note_aside(self, ran: bool | None) -> None:
+        """Store whether it runs before it is set aside; None: it is back. Raises OSError."""
+        if ran is not None:
+            process_shim.write_json(self._directory / ASIDE, ran)
+        else:
+            (self._directory / ASIDE).unlink(missing_ok=True)
+
+    def rename(self, directory: Path) -> None:
+        """Give its directory, in which nothing runs, another name. Raises OSError."""
+        self._directory.rename(directory)
 
     def last_line(self) -> str:
         """Return the last line of its output, truncated; empty if there is none."""

@@ -76,6 +76,8 @@ class Workloads:
         What cannot be read runs if its supervisor lives, or if processes of it were found.
         """
         found = {guest.uuid: info(guest) for guest in self.list_guests() if guest.exists}
+        for directory in self._directories.list_former():
+            found.setdefault(directory.stem, GuestInfo(directory.stem, SHUTDOWN))
         for uuid in self._silent | self._strays.running():
             if uuid not in found or found[uuid].is_off:
                 found[uuid] = GuestInfo(uuid, RUNNING)
@@ -162,6 +164,50 @@ class Workloads:
         guest.stop()
         guest.renew(spec)
         self.start(guest)
+
+    def is_aside(self, uuid: str) -> bool:
+        """Return whether a workload was set aside. Raises OSError."""
+        return self._directories.former(uuid).exists()
+
+    def set_aside(self, guest: ProcessGuest) -> None:
+        """Stop a workload, and keep its directory under another name; idempotent."""
+        if self._former(guest).exists:
+            self.clear(guest)  # built by a rebuild that was interrupted
+            return
+        status = guest.status()
+        is_on = status is not None and status.is_running
+        guest.note_aside(is_on or bool(guest.ran_before))
+        self.stop(guest)
+        guest.rename(self._former(guest).directory)
+
+    def put_back(
+        self, guest: ProcessGuest, instance: Instance, place: InstancePlacement
+    ) -> bool | None:
+        """Have the workload that was set aside again; return whether it ran, None: there is none.
+
+        It is started if it ran, unless that fails.
+        """
+        former = self._former(guest)
+        if former.exists:
+            self.clear(guest)
+            former.rename(guest.directory)
+        ran = guest.ran_before
+        command = Command.kept(guest)
+        if ran and command is not None:
+            try:
+                self.renew(guest, instance, place, command)
+                self.start(guest)
+            except (exception.BuildFailed, exception.BuildAborted) as error:
+                LOG.warning("%s: cannot be started again: %s", guest.uuid, error)
+        guest.note_aside(None)
+        return ran
+
+    def drop_aside(self, guest: ProcessGuest) -> None:
+        """Remove the workload that was set aside; a missing one is ignored."""
+        self._former(guest).remove()
+
+    def _former(self, guest: ProcessGuest) -> ProcessGuest:
+        return ProcessGuest(self._directories.former(guest.uuid), self._host)
 
     def clear(self, guest: ProcessGuest) -> None:
         """Stop a workload and remove it completely; a missing one is ignored."""

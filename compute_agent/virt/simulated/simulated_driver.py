@@ -12,10 +12,11 @@ source becomes ``left`` and the guest runs nowhere; then, on request, the destin
 to one agent, the last step checks that the guest has really left the source.
 """
 
+import contextlib
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
     PAUSED,
+    RUNNING,
     SHUTDOWN,
     SUSPENDED,
     ComputeDriver,
@@ -142,6 +144,35 @@ class SimulatedDriver(ComputeDriver):
             return SimulatedGuest(instance.uuid).sized(instance).booted(_now())
 
         return self._store.change(self.host, instance.uuid, make).info()
+
+    @contextlib.contextmanager
+    def ready_to_rebuild(self, instance: Instance) -> Iterator[bool]:
+        guest = self._find(instance.uuid)
+        yield guest is not None and (guest.is_ours or guest.role is Role.ASIDE)
+
+    def set_aside(self, instance_uuid: str) -> None:
+        """Mark it; ``spawn`` replaces it once the new guest runs."""
+
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is not None and guest.role is Role.ASIDE:
+                return guest
+            return dataclasses.replace(self._ours("rebuild", instance_uuid, guest), role=Role.ASIDE)
+
+        self._store.change(self.host, instance_uuid, make)
+
+    def put_back(self, instance: Instance, place: InstancePlacement) -> bool | None:
+        guest = self._find(instance.uuid)
+        if guest is None or guest.role is not Role.ASIDE:
+            return None
+        was_on, now = guest.power_state == RUNNING, _now()
+        back = dataclasses.replace(guest, role=Role.HERE).off(now)
+        self._store.change(
+            self.host, instance.uuid, lambda _guest: back.booted(now) if was_on else back
+        )
+        return was_on
+
+    def drop_aside(self, instance_uuid: str) -> None:
+        """Do nothing: the new guest has replaced it."""
 
     def destroy(self, instance_uuid: str) -> None:
         self._store.remove(self.host, instance_uuid)

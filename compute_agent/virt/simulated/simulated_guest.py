@@ -27,6 +27,8 @@ class Role(enum.StrEnum):
     """Prepared for a live migration to this host; it runs on another one."""
     LEFT = "left"
     """Migrated away live; it runs on another host, or soon will."""
+    ASIDE = "aside"
+    """Set aside while it is rebuilt; its power state is that from before."""
 
 
 class Event(enum.StrEnum):
@@ -84,8 +86,9 @@ class SimulatedGuest:
         return self.power_state in (RUNNING, PAUSED)
 
     def info(self) -> GuestInfo:
-        power_state = SHUTDOWN if self.role is Role.ARRIVING else self.power_state
-        return _info(self.uuid, power_state, self.role is not Role.HERE)
+        is_off = self.role in (Role.ARRIVING, Role.ASIDE)
+        power_state = SHUTDOWN if is_off else self.power_state
+        return _info(self.uuid, power_state, self.role not in (Role.HERE, Role.ASIDE))
 
     def sized(self, instance: Instance) -> Self:
         flavor = instance.flavor

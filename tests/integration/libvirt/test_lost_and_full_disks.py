@@ -33,6 +33,8 @@ pytestmark = pytest.mark.libvirt
 MIB = 1024**2
 SECONDS_MAX = 60
 SMALL_MIB = 16
+SPARE_BYTES = 64 * 1024
+"""Enough for a note, and not for the header of a disk."""
 WRITER_NAME, WRITER_MIB = "writer.raw", 48
 # Real mode, at 0000:7c00: write 32 KiB after the other to the disk by the BIOS, and a dot to the
 # serial port for each; at the disk's end write an exclamation mark, and halt.
@@ -153,6 +155,25 @@ def test_a_build_without_room_leaves_nothing(daemons: Daemons, small: Path) -> N
     with pytest.raises(exception.BuildFailed, match=r"takes up to \d+ MiB, .* MiB free"):
         host.spawn(a_guest(flavor=builders.a_flavor(memory_mb=64, root_gb=0)))
     assert (states(host), list(small.iterdir())) == ([], [])
+
+
+def test_a_guest_whose_new_disk_has_no_room_is_put_back(daemons: Daemons, small: Path) -> None:
+    """It boots again from the disk that it had, and nothing of the new one is left."""
+    host = daemons.host("a", images_type="qcow2", instances_path=str(small))
+    guest = booted(host)
+    fill(small, SMALL_MIB)
+    os.truncate(small / "filler", (small / "filler").stat().st_size - SPARE_BYTES)
+    with host.ready_to_rebuild(guest) as can_set_aside:
+        assert can_set_aside
+        host.set_aside(guest.uuid)
+        with pytest.raises(exception.BuildFailed, match="No space left on device"):
+            host.spawn(guest)
+    assert host.put_back(guest, ANYWHERE) is True
+    assert sorted(path.name for path in small.iterdir()) == sorted(["filler", guest.uuid])
+    (small / "filler").unlink()
+    host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
+    wait_until_it_goes_on(host, guest)
+    assert states(host) == [("running", False)]
 
 
 Begin = Callable[[LibvirtDriver, LibvirtDriver, Instance], object]

@@ -1,19 +1,18 @@
 """Room for copies of disks. A full file system pauses every guest that writes to it."""
 
 import contextlib
+import itertools
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compute_agent.virt.libvirt.disks.qemu_img import DiskError
-from compute_agent.virt.libvirt.disks.storage import MIB
+from compute_agent.virt.libvirt.disks.qemu_img import BLOCK_BYTES, DiskError
+from compute_agent.virt.libvirt.disks.storage import MIB, DiskStorage
 
 SPARE_PART = 0.05
 """Of the bytes of a copy, that stays free beside it: guests write meanwhile."""
-BLOCK_BYTES = 512
-"""Unit of what stat says that a file takes."""
 _FULL = ("No space left on device", "Disk quota exceeded")
 
 
@@ -35,6 +34,7 @@ class DiskRoom:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: list[Copies] = []
+        self._arriving: dict[str, Copies] = {}
 
     def check(self, copies: Copies) -> None:
         """Raise DiskError if copies would fill a file system. Raises OSError."""
@@ -53,6 +53,18 @@ class DiskRoom:
             with self._lock:
                 self._held.remove(copies)
 
+    def keep(self, instance_uuid: str, copies: Copies) -> None:
+        """Keep the room for a guest that is to arrive until ``release``. Raises as ``check``."""
+        with self._lock:
+            self._arriving.pop(instance_uuid, None)
+            self._check(copies)
+            self._arriving[instance_uuid] = copies
+
+    def release(self, instance_uuid: str) -> None:
+        """End ``keep``: the guest has arrived, or will not."""
+        with self._lock:
+            self._arriving.pop(instance_uuid, None)
+
     def _check(self, copies: Copies) -> None:
         needed, places = Counter[int](), dict[int, Path]()
         for path, size in copies:
@@ -61,7 +73,7 @@ class DiskRoom:
             places.setdefault(device, _directory(path))
         for device, size in needed.items():
             free = shutil.disk_usage(places[device]).free - self._unwritten_bytes(device)
-            if size * (1 + SPARE_PART) > free:
+            if size and size * (1 + SPARE_PART) > free:
                 raise DiskError(
                     f"a copy of its disks takes up to {_mib(size)} MiB, and {places[device]} has "
                     f"{_mib(max(0, free))} MiB free; make room on this host, or move the server to "
@@ -71,12 +83,28 @@ class DiskRoom:
     def _unwritten_bytes(self, device: int) -> int:
         """Return what copies under way have yet to write to a file system."""
         total = 0
-        for path, size in (each for copies in self._held for each in copies):
+        held = itertools.chain(self._held, self._arriving.values())
+        for path, size in itertools.chain.from_iterable(held):
             with contextlib.suppress(OSError):  # its directory is gone, and so is the copy
                 if _directory(path).stat().st_dev == device:
-                    written = used_bytes(path) if path.is_file() else 0
-                    total += max(0, int(size * (1 + SPARE_PART)) - written)
+                    total += max(0, int(size * (1 + SPARE_PART)) - _written_bytes(path))
         return total
+
+
+def _written_bytes(path: Path) -> int:
+    """Return what a copy has written so far; one into a directory makes all that is there."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(used_bytes(each) for each in files if each.is_file())
+
+
+def check_storage(storage: DiskStorage, needed: int) -> None:
+    """Raise DiskError if disks take more than a storage outside of directories has."""
+    free = storage.room(Path()).free_bytes
+    if needed > free:
+        raise DiskError(
+            f"its disks take {_mib(needed)} MiB, and {storage.name} has {_mib(free)} MiB free; "
+            "make room, or move the server to another host"
+        )
 
 
 def _directory(path: Path) -> Path:

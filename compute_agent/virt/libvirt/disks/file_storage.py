@@ -45,17 +45,24 @@ class FileStorage(CopiedStorage):
                 return GuestDisk(str(path), disk_format, cache=self._cache)
         return None
 
-    def new_root_bytes(self, directory: Path, image: ImageFile) -> int:
-        """Return what a copy takes beyond the disk that it replaces; an overlay takes nothing."""
-        if self._root_format == QCOW2 and not image.is_temporary:
-            return 0
+    def new_root_bytes(self, image: ImageFile, size: int) -> int:
+        """Return what a copy of the image takes; an overlay takes nothing."""
+        is_overlay = self._root_format == QCOW2 and not image.is_temporary
+        return 0 if is_overlay else super().new_root_bytes(image, size)
+
+    def freed_bytes(self, directory: Path) -> int:
         found = self.find(directory, Role.ROOT)
-        former = 0 if found is None else disk_room.used_bytes(Path(found.path))
-        return max(0, disk_room.used_bytes(image.path) - former)
+        return 0 if found is None else disk_room.used_bytes(Path(found.path))
+
+    def draft_path(self, directory: Path, role: Role) -> Path:
+        return _draft(self._new_path(directory, role))
+
+    def _new_path(self, directory: Path, role: Role) -> Path:
+        return _path(directory, role, self._root_format if role is Role.ROOT else RAW)
 
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
-        disk_format = self._root_format if role is Role.ROOT else RAW
-        path = _path(directory, role, disk_format)
+        path = self._new_path(directory, role)
+        disk_format = path.suffix.removeprefix(".")
         begun = _new(path)
         if disk_format == RAW:
             _copy_raw(image, begun, self.copy_seconds)
@@ -87,6 +94,9 @@ class FileStorage(CopiedStorage):
                 path = _path(directory, role, disk_format)
                 path.unlink(missing_ok=True)
                 _draft(path).unlink(missing_ok=True)
+
+    def rename_disk(self, directory: Path, new: Path, role: Role) -> None:
+        """Do nothing: it is in the directory."""
 
     def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
         """Make an empty file; one of the format qcow2 gets no backing file."""
@@ -190,4 +200,4 @@ def _growth_bytes(path: Path) -> int:
         return 0
     is_qcow2 = header.startswith(_MAGIC_OF_QCOW2) and len(header) == _SIZE_OF_QCOW2.stop
     size = int.from_bytes(header[_SIZE_OF_QCOW2]) if is_qcow2 else found.st_size
-    return max(0, size - found.st_blocks * disk_room.BLOCK_BYTES)
+    return max(0, size - found.st_blocks * qemu_img.BLOCK_BYTES)

@@ -138,11 +138,13 @@ class InstanceFiles:
         """
         if self.root is not None:
             return
-        size = qemu_img.virtual_size(image.path, image.format)
         with _converted():
-            self.storage.make_bootable(
-                self.directory, Role.ROOT, image, max(size, flavor.root_gb * GIB)
-            )
+            self.storage.make_bootable(self.directory, Role.ROOT, image, _root_size(image, flavor))
+
+    def new_bytes(self, image: ImageFile, flavor: Flavor) -> int:
+        """Return how many bytes the disks of a new guest take at once. Raises DiskError."""
+        root = self.storage.new_root_bytes(image, _root_size(image, flavor))
+        return root + sum(self.storage.empty_bytes(size) for _role, size in _extra_disks(flavor))
 
     def create_rescue(self, image: ImageFile) -> None:
         """Create the rescue disk, as large as its image; an existing one is kept.
@@ -242,6 +244,10 @@ class InstanceFiles:
         """
         if self.exists and not self.storage.is_in_directory:
             shutil.rmtree(self.directory)
+
+
+def _root_size(image: ImageFile, flavor: Flavor) -> int:
+    return max(qemu_img.virtual_size(image.path, image.format), flavor.root_gb * GIB)
 
 
 def _extra_disks(flavor: Flavor) -> Iterator[tuple[Role, int]]:

@@ -50,6 +50,16 @@ class LvmStorage(CopiedStorage):
             return None
         return GuestDisk(str(device), "raw", DiskKind.BLOCK, cache="none")
 
+    def new_root_bytes(self, image: ImageFile, size: int) -> int:
+        return size
+
+    def empty_bytes(self, size: int) -> int:
+        return size
+
+    def freed_bytes(self, directory: Path) -> int:
+        disks = (self.find(directory, role) for role in Role)
+        return sum(self.size(disk) for disk in disks if disk is not None)
+
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         def fill(device: Path) -> None:
             qemu_img.write_to_device(image.path, image.format, device, seconds=self.copy_seconds)
@@ -66,8 +76,7 @@ class LvmStorage(CopiedStorage):
         block_devices.write_zeros(device)
         fill(device)
         self._remove(name)
-        programs.run("lvrename", "-q", self._group, draft, name)
-        _await(self.volume_directory / name)
+        self._rename(draft, name)
 
     def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
         self.make(directory, role, size, lambda _device: None)
@@ -96,6 +105,15 @@ class LvmStorage(CopiedStorage):
             return Room(int(found["vg_size"]), int(found["vg_free"]))
         except (KeyError, IndexError, ValueError) as error:
             raise DiskError(f"vgs: unexpected output: {error}") from error
+
+    def rename_disk(self, directory: Path, new: Path, role: Role) -> None:
+        name = self.volume_name(directory, role)
+        if (self.volume_directory / name).exists():
+            self._rename(name, self.volume_name(new, role))
+
+    def _rename(self, name: str, new: str) -> None:
+        programs.run("lvrename", "-q", self._group, name, new)
+        _await(self.volume_directory / new)
 
     def _remove(self, name: str) -> None:
         if (self.volume_directory / name).exists():

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from armillary import private_files
 
@@ -23,6 +23,8 @@ MEMORY_BYTES_MAX = 4 * 1024**3
 INFO_MEMORY_BYTES_MAX = 1024**3
 OUTPUT_BYTES_MAX = 1024**2
 """Of what it says about an image."""
+BLOCK_BYTES = 512
+"""Unit of what stat says that a file takes."""
 LIMITER = "prlimit"
 _LIMITS = (f"--as={MEMORY_BYTES_MAX}", "--core=0")
 _INFO_LIMITS = (
@@ -54,6 +56,18 @@ def virtual_size(path: Path, disk_format: str) -> int:
     if found.base or found.has_data_file:
         raise UnsafeImage(f"{path.name} refers to another file, which images must not do")
     return found.size
+
+
+def content_bytes(path: Path, disk_format: str) -> int:
+    """Return how many bytes a copy of an image takes, in either format. Raises DiskError.
+
+    Compressed data become larger; holes take nothing.
+    """
+    if disk_format == "raw":
+        return _stat(path).st_blocks * BLOCK_BYTES
+    words = ("measure", "-U", "-f", disk_format, "-O", "qcow2")
+    said = _said(*words, path=path, timeout=TIMEOUT_SECONDS, limits=_LIMITS)  # it reads all tables
+    return int(said["required"])
 
 
 def refuse_data_file(path: Path) -> None:
@@ -141,23 +155,35 @@ class _DiskInfo:
 
 def _info(path: Path, disk_format: str) -> _DiskInfo:
     """Read without a lock (``-U``), because the guest may be running."""
-    with tempfile.TemporaryFile("w+") as output:
-        _run(
-            "info", "-U", "-f", disk_format, "--output=json", str(path),
-            timeout=INFO_TIMEOUT_SECONDS, limits=_INFO_LIMITS, output=output,
-        )  # fmt: skip
-        output.seek(0)
-        said = output.read(OUTPUT_BYTES_MAX)
-    try:
-        found = json.loads(said)
-    except (ValueError, RecursionError) as error:
-        raise DiskError(f"{PROGRAM} info {path.name}: invalid JSON: {error}") from error
+    found = _said("info", "-U", "-f", disk_format, path=path)
     base = found.get("backing-filename")
     return _DiskInfo(
         size=int(found["virtual-size"]),
         base=None if not base else (str(base), str(found.get("backing-filename-format", "raw"))),
         has_data_file=bool(found.get("format-specific", {}).get("data", {}).get("data-file")),
     )
+
+
+def _said(
+    command: str,
+    *arguments: str,
+    path: Path,
+    timeout: float = INFO_TIMEOUT_SECONDS,
+    limits: tuple[str, ...] = _INFO_LIMITS,
+) -> dict[str, Any]:
+    """Return what a command says about an image. Raises DiskError."""
+    with tempfile.TemporaryFile("w+") as output:
+        _run(
+            command, *arguments, "--output=json", str(path), timeout=timeout, limits=limits,
+            output=output,
+        )  # fmt: skip
+        output.seek(0)
+        said = output.read(OUTPUT_BYTES_MAX)
+    try:
+        found: dict[str, Any] = json.loads(said)
+    except (ValueError, RecursionError) as error:
+        raise DiskError(f"{PROGRAM} {command} {path.name}: invalid JSON: {error}") from error
+    return found
 
 
 def _run(

@@ -104,6 +104,17 @@ class RbdStorage(DiskStorage):
     def url(self, disk: GuestDisk) -> str:
         return self._url(disk.path)
 
+    def rename(self, directory: Path, new: Path) -> None:
+        super().rename(directory, new)
+        if (text := self.read_note(directory)) is not None:
+            self.write_note(new, text)
+            self.remove_note(directory)
+
+    def rename_disk(self, directory: Path, new: Path, role: Role) -> None:
+        name = self._image(directory, role)
+        if self._info(name) is not None:
+            self._rbd("rename", name, self._image(new, role))
+
     def read_note(self, directory: Path) -> str | None:
         try:
             return self._rados("get", _note(directory), "-")

@@ -64,9 +64,21 @@ class DiskStorage(abc.ABC):
     def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         """Make a root or rescue disk of ``size`` bytes from an image; it replaces the former."""
 
-    def new_root_bytes(self, directory: Path, image: ImageFile) -> int:
-        """Return how many bytes a new root disk takes beside its image when it is created."""
+    def new_root_bytes(self, image: ImageFile, size: int) -> int:
+        """Return how many bytes a root disk of ``size`` bytes takes once it is made of an image."""
+        return qemu_img.content_bytes(image.path, image.format)
+
+    def empty_bytes(self, size: int) -> int:
+        """Return how many bytes an empty disk takes."""
         return 0
+
+    def freed_bytes(self, directory: Path) -> int:
+        """Return how many bytes become free at least if a guest's disks are removed."""
+        return 0
+
+    def draft_path(self, directory: Path, role: Role) -> Path:
+        """Return the file that a disk grows in until it is complete; else the directory."""
+        return directory
 
     @abc.abstractmethod
     def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
@@ -83,6 +95,18 @@ class DiskStorage(abc.ABC):
     @abc.abstractmethod
     def remove(self, directory: Path, roles: Iterable[Role]) -> None:
         """Remove disks of a guest with their drafts; missing ones are ignored."""
+
+    def rename(self, directory: Path, new: Path) -> None:
+        """Name disks outside of the directory, and their note, after another directory.
+
+        What is not there is ignored, as it has its new name already.
+        """
+        for role in Role:
+            self.rename_disk(directory, new, role)
+
+    @abc.abstractmethod
+    def rename_disk(self, directory: Path, new: Path, role: Role) -> None:
+        """Rename a disk outside of the directory, if it exists."""
 
     def volume_name(self, directory: Path, role: Role) -> str:
         """Return the name of a disk outside of the directory."""

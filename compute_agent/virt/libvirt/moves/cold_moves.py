@@ -94,8 +94,8 @@ class ColdMoves:
         _check_directory(files, sent)
         files.make()
         files.write_note(Ownership(owner=self._guests.host, is_moving=True))
-        self._guests.disk_room.check([(files.directory, sent.used_bytes)])
-        self._fetch_files(files, sent)
+        with self._guests.disk_room.held([(files.directory, sent.used_bytes)]):
+            self._fetch_files(files, sent)
         for disk in sent.volumes:
             self._fetch_volume(files, sent, disk)
         self._secure_root(self._guests.files(files.uuid), base_path, sent.base)

@@ -227,7 +227,7 @@ class LiveMoves:
         elif isinstance(storage, CopiedStorage):
             files.make()
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
-            self._guests.disk_room.check([(files.directory, source.used_bytes)])
+            self._guests.disk_room.keep(files.uuid, [(files.directory, source.used_bytes)])
             for disk in source.disks:
                 _make_empty(files, storage, disk)
         else:
@@ -237,6 +237,7 @@ class LiveMoves:
     def complete(self, uuid: str) -> None:
         """Record that a guest arrived: its files belong to this host."""
         files = self._guests.files(uuid)
+        self._guests.disk_room.release(uuid)
         files.write_note(Ownership(owner=self._guests.host))
         earlier_consoles.fetch(files, self._guests.library, self._conf)
 

@@ -273,6 +273,31 @@ def test_a_guest_that_is_gone_cannot_be_kept_and_the_fault_says_so(
     assert [fault.code for fault in agent.conductor.faults] == [GUEST_LOST]
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_guest_that_cannot_be_replaced_is_put_back(agent: Agent, *, is_on: bool) -> None:
+    """As it was; the conductor is told that it is there, the user that it was started again."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+    if not is_on:
+        tell(agent, command(instance, spec, Told(Verb.POWER_OFF, HERE), 1))
+        agent.settle()
+    agent.conf.set_override("failure_rate", 1.0, group="simulated")
+    image = builders.an_image("other")
+    told = Told(Verb.REBUILD, HERE, {"is_on": is_on})
+    tell(agent, command(instance.with_values(image=image), spec, told, 2))
+    agent.settle()
+    (fault,) = agent.conductor.faults
+    again = ", and started again" if is_on else ""
+    assert fault.code == GUEST_KEPT
+    assert fault.message == (
+        f"The resize failed: simulated failure; the former guest was put back{again}."
+    )
+    assert [guest.is_off for guest in driver.list_guests()] == [not is_on]
+    assert state(agent) == {HERE: "running" if is_on else "ended"}
+    assert agent.journal is not None
+    assert agent.journal.get_build(HERE, instance.uuid)[0].image == instance.image
+
+
 @pytest.mark.parametrize(
     ("is_here", "code"), [(True, GUEST_KEPT), (False, FAILED)], ids=["here", "destroyed before"]
 )

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from armillary import exception
-from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.machine import machine_pci
 from compute_agent.virt.process import cgroups, process_shim
@@ -154,6 +154,51 @@ def test_what_a_rebuild_needs_is_looked_for_before_the_workload_ends(
     with pytest.raises((ABORTED, FAILED), match=reason), processes.driver.ready_to_rebuild(wanted):
         pass
     assert processes.pids(instance) == pids
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", ""])
+def test_a_workload_whose_new_one_fails_is_put_back(
+    processes: Processes, *, is_on: bool, is_killed: bool
+) -> None:
+    """With its files and its own command, also after a kill of the agent; nothing else is left."""
+    instance = processes.spawn_ready("sh -c 'touch mine; echo ready; exec sleep 300'")
+    driver = processes.driver
+    if not is_on:
+        driver.power_off(instance.uuid, grace_seconds=0)
+    processes.set_options(settle_seconds=1.0)
+    wanted = processes.instance("sh -c 'exit 3'").with_values(uuid=instance.uuid)
+    with driver.ready_to_rebuild(wanted) as can_set_aside:
+        assert can_set_aside
+        driver.set_aside(instance.uuid)
+        assert processes.power(instance) == ("shutdown", None)
+        if is_killed:
+            processes.restart()
+            driver = processes.driver
+            driver.set_aside(instance.uuid)
+        with pytest.raises(FAILED, match="exit code 3"):
+            driver.spawn(wanted)
+    assert driver.put_back(wanted, ANYWHERE) is is_on
+    assert (processes.directory(instance) / "home" / "mine").exists()
+    power = processes.power(instance)
+    assert power is not None
+    assert power[0] == ("running" if is_on else "shutdown")
+    assert driver.put_back(wanted, ANYWHERE) is None
+    driver.destroy(instance.uuid)
+    assert list(processes.directory(instance).parent.glob("[0-9a-f]*")) == []
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "replaced"])
+def test_of_a_replaced_workload_nothing_is_left(processes: Processes, *, is_deleted: bool) -> None:
+    instance = processes.spawn("sleep 300")
+    processes.driver.set_aside(instance.uuid)
+    if is_deleted:
+        processes.driver.destroy(instance.uuid)
+    else:
+        processes.driver.spawn(processes.instance("sleep 301").with_values(uuid=instance.uuid))
+        processes.driver.drop_aside(instance.uuid)
+    left = [path.name for path in processes.directory(instance).parent.glob("[0-9a-f]*")]
+    assert left == ([] if is_deleted else [instance.uuid])
 
 
 def test_a_process_that_ends_at_once_has_failed(processes: Processes) -> None:

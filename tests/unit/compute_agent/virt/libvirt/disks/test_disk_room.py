@@ -45,3 +45,32 @@ def test_what_a_copy_has_written_is_not_counted_twice(tmp_path: Path) -> None:
         with pytest.raises(DiskError):
             room.check([(tmp_path, 4 * MIB)])
     room.check([(tmp_path, 4 * MIB)])
+
+
+def test_guests_that_arrive_do_not_share_the_room(tmp_path: Path) -> None:
+    """Another one fits once the first is there, or is not coming any more."""
+    room = DiskRoom()
+    first, second = [(tmp_path / "first", 6 * MIB)], [(tmp_path / "second", 6 * MIB)]
+    room.keep("first", first)
+    room.keep("first", first)  # its source asks again
+    with pytest.raises(DiskError, match="takes up to 6 MiB"):
+        room.keep("second", second)
+    with pytest.raises(DiskError), room.held(second):
+        pass
+    room.release("first")
+    room.keep("second", second)
+
+
+def test_what_a_directory_has_received_is_not_counted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = DiskRoom()
+    directory = tmp_path / "guest"
+    directory.mkdir()
+    with room.held([(directory, 6 * MIB)]):
+        (directory / "disk.raw").write_bytes(b"x" * 5 * MIB)
+        taken = shutil._ntuple_diskusage(FREE, 5 * MIB, 5 * MIB)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _path: taken)
+        room.check([(tmp_path, 3 * MIB)])
+        with pytest.raises(DiskError):
+            room.check([(tmp_path, 4 * MIB)])

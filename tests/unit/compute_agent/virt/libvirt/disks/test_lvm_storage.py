@@ -102,3 +102,15 @@ def test_what_lvm_complains_of_is_passed_on(group: Group, tmp_path: Path) -> Non
     (tmp_path / "lvcreate").write_text("#!/bin/sh\necho insufficient free space >&2\nexit 5\n")
     with pytest.raises(DiskError, match="lvcreate: insufficient free space"):
         group.storage.make(GUEST, Role.SWAP, MIB, lambda _device: None)
+
+
+def test_the_disks_of_a_guest_that_is_rebuilt_get_other_names(group: Group) -> None:
+    """Those that have them already are left, as after a kill of the agent halfway."""
+    former = GUEST.with_name(f"{FRONT}.former")
+    for role in (Role.ROOT, Role.SWAP):
+        group.storage.make(GUEST, role, MIB, lambda _device: None)
+    group.storage.rename_disk(GUEST, former, Role.ROOT)
+    group.storage.rename(GUEST, former)
+    assert group.volumes() == [f"{FRONT}.former_disk", f"{FRONT}.former_swap"]
+    group.storage.rename(former, GUEST)
+    assert group.volumes() == [f"{FRONT}_disk", f"{FRONT}_swap"]

@@ -78,6 +78,24 @@ def test_a_disk_is_an_image_that_is_reached_as_configured(
     assert list(directory.iterdir()) == []
 
 
+def test_the_disks_of_a_guest_that_is_rebuilt_get_other_names(
+    storage: RbdStorage, directory: Path
+) -> None:
+    """So does the note: without one beside its new disks, they are anybody's."""
+    former = directory.with_name(f"{UUID}.former")
+    storage.make(directory, Role.SWAP, MIB, lambda path: None)
+    storage.write_note(directory, "mine")
+    for _ in range(2):
+        storage.rename(directory, former)
+    assert (storage.find(directory, Role.SWAP), storage.read_note(directory)) == (None, None)
+    disk = storage.find(former, Role.SWAP)
+    assert disk is not None
+    assert disk.path == f"guests/{UUID}.former_swap"
+    storage.rename(former, directory)
+    assert storage.find(directory, Role.SWAP) is not None
+    assert storage.read_note(directory) == "mine"
+
+
 def test_a_disk_grows_and_is_removed(storage: RbdStorage, directory: Path) -> None:
     storage.make(directory, Role.EPHEMERAL, MIB, lambda path: None)
     disk = storage.find(directory, Role.EPHEMERAL)

@@ -1,0 +1,129 @@
+"""Guests that are rebuilt: all that they had is kept under another name until the new guest runs.
+
+A note among their files has their definition, and whether they ran. If an agent is killed in the
+middle, the rebuild starts again, and begins with taking the files back.
+"""
+
+import dataclasses
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from armillary import private_files
+from compute_agent.virt.instance_directories import open_own
+from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.guests import Guests
+
+LOG = logging.getLogger(__name__)
+
+_NOTE = "former.json"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Note:
+    """``xml`` is the definition of the guest, if it had one."""
+
+    is_on: bool
+    xml: str | None
+
+
+class FormerGuests:
+    """Guests aside. Methods raise libvirt's errors, DiskError, OSError."""
+
+    def __init__(self, guests: Guests) -> None:
+        self._guests = guests
+
+    def set_aside(self, uuid: str) -> None:
+        """Stop and undefine a guest, and rename its directory and disks. Idempotent."""
+        self.take_back_files(uuid)
+        files = self._guests.files(uuid)
+        domain = self._guests.find(uuid)
+        if files.exists:
+            _write(files, self._note_of(domain, _read(files)))
+        if domain is not None:
+            self._guests.forget(domain)
+        if files.exists:
+            former = self._guests.former_files(uuid)
+            files.storage.rename(files.directory, former.directory)
+            files.directory.rename(former.directory)
+
+    def _note_of(self, domain: Any, before: _Note | None) -> _Note:
+        """Return the note of a guest; ``before`` is that of a rebuild that was interrupted."""
+        was_on = before is not None and before.is_on
+        if domain is None:
+            return _Note(was_on, None if before is None else before.xml)
+        library = self._guests.library
+        flags = library.VIR_DOMAIN_XML_INACTIVE | library.VIR_DOMAIN_XML_SECURE
+        return _Note(was_on or bool(domain.isActive()), domain.XMLDesc(flags))
+
+    def take_back_files(self, uuid: str) -> None:
+        """Remove what was built in place of a guest, and give its files their names again."""
+        former = self._guests.former_files(uuid)
+        if _read(former) is not None:
+            self._guests.remove(uuid)
+            former.directory.rename(self._guests.files(uuid).directory)
+        elif former.exists:
+            former.remove()  # what is left of one that was replaced
+        files = self._guests.files(uuid)
+        if _read(files) is not None:
+            files.storage.rename(former.directory, files.directory)
+
+    def put_back(self, uuid: str) -> bool | None:
+        """Have a guest as it was; return whether it ran, None if it was not set aside.
+
+        One that ran is started, unless that fails.
+        """
+        self.take_back_files(uuid)
+        files = self._guests.files(uuid)
+        note = _read(files)
+        if note is None:
+            return None
+        domain = None
+        if note.xml is not None:
+            domain = self._guests.connection.get().defineXML(note.xml)
+        if note.is_on and domain is not None:
+            try:
+                self._guests.start(domain)
+            except (self._guests.library.libvirtError, OSError) as error:
+                LOG.warning("%s: cannot be started again: %s", uuid, error)
+        _path(files).unlink()
+        return note.is_on
+
+    def drop(self, uuid: str) -> None:
+        """Remove a guest that was replaced. What cannot be removed goes with the server."""
+        former = self._guests.former_files(uuid)
+        _path(former).unlink(missing_ok=True)  # from now on it cannot be put back
+        try:
+            former.remove()
+        except (DiskError, OSError) as error:
+            LOG.warning("%s: cannot remove what it had before its rebuild: %s", uuid, error)
+
+    def remove(self, uuid: str) -> None:
+        """Remove a guest, and what is aside of it; other hosts' files are left."""
+        files, former = self._guests.files(uuid), self._guests.former_files(uuid)
+        if _read(files) is not None:
+            files.storage.rename(former.directory, files.directory)
+        self._guests.remove(uuid)
+        if former.exists and former.read_note().is_of(self._guests.host):
+            former.remove()
+
+
+def _path(files: InstanceFiles) -> Path:
+    return files.directory / _NOTE
+
+
+def _read(files: InstanceFiles) -> _Note | None:
+    """Return the note among some files, if there is one. Raises OSError, DiskError."""
+    try:
+        with open_own(_path(files)) as file:
+            return _Note(**json.loads(file.read()))
+    except FileNotFoundError:
+        return None
+    except (TypeError, ValueError) as error:
+        raise DiskError(f"{_path(files)} cannot be read: {error}") from error
+
+
+def _write(files: InstanceFiles, note: _Note) -> None:
+    private_files.write(_path(files), json.dumps(dataclasses.asdict(note)))
