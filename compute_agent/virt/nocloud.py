@@ -1,10 +1,11 @@
 """Contents of a config drive in the layout of cloud-init's data source NoCloud.
 
-Its files are YAML, of which JSON is a subset. The layout has no injected files: instructions in
-``vendor-data`` write them, after those of the user.
+Its files are JSON, which YAML includes, except for the escapes of characters beyond U+FFFF. The
+layout has no injected files: instructions in ``vendor-data`` write them, after those of the user.
 """
 
 import json
+import re
 from collections.abc import Sequence
 
 from compute_agent.virt.config_drive import decoded
@@ -15,6 +16,8 @@ from objects.instances.server_settings import ServerSettings
 LABEL = "cidata"
 """Label of a file system with these files, by which programs find it."""
 
+_OTHERS = re.compile(r"[^\x20-\x7e]")
+"""Characters to escape as YAML does: JSON writes some as two, and YAML reads those as two."""
 _CLOUD_CONFIG = b"#cloud-config\n"
 
 
@@ -63,4 +66,5 @@ def _network_config(macs: Sequence[str]) -> dict[str, object]:
 
 
 def _yaml(value: dict[str, object]) -> bytes:
-    return json.dumps(value).encode() + b"\n"
+    text = json.dumps(value, ensure_ascii=False)
+    return _OTHERS.sub(lambda found: f"\\U{ord(found[0]):08x}", text).encode() + b"\n"

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from compute_agent.virt import config_drive, nocloud
 from objects.instance import Instance
@@ -61,6 +62,16 @@ def test_nocloud_s_layout_tells_the_same() -> None:
     }
     (ethernet,) = json.loads(made["network-config"])["ethernets"].values()
     assert ethernet == {"match": {"macaddress": MAC}, "dhcp4": True}
+
+
+@pytest.mark.parametrize("text", ["\U0001f642 ü\u4e3b", '\x7f\x85\u2028"\\\n', "\\ud83d\\ude42"])
+def test_nocloud_s_layout_has_any_text_as_yaml(text: str) -> None:
+    """cloud-init reads it so, and would fail at half a character."""
+    instance = an_instance(public_key=text, admin_password=text).with_values(metadata={text: text})
+    made = nocloud.contents(instance)
+    meta, vendor = (yaml.safe_load(made[name]) for name in ("meta-data", "vendor-data"))
+    assert (meta["meta"], meta["public-keys"]) == ({text: text}, [text])
+    assert vendor["password"] == text
 
 
 def test_nocloud_s_layout_always_has_all_files() -> None:
