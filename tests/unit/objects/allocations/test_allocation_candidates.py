@@ -6,7 +6,7 @@ from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from tests.builders import a_uuid
 
-HOST, OTHER, DEVICE, DISK = (a_uuid() for _ in range(4))
+HOST, OTHER, DISK = (a_uuid() for _ in range(3))
 
 
 def plain() -> AllocationCandidates:
@@ -35,16 +35,6 @@ def mixed() -> AllocationCandidates:
         template_of=np.array([0, 1, 1]),
         slots=np.array([0, 2, 1, 0]),
         slot_uuids=[HOST, OTHER, DISK],
-    )
-
-
-def child_alone() -> AllocationCandidates:
-    """Return a candidate that is one provider, but not its host."""
-    return plain().with_values(
-        templates=[[{"VCPU": 1, "DISK_GB": 10}]],
-        template_of=np.array([0, 0]),
-        slots=np.array([0, 1]),
-        slot_uuids=[DEVICE, OTHER],
     )
 
 
