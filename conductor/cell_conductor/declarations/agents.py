@@ -91,7 +91,7 @@ class AgentsAPI(Interface):
         Returns "accepted", or "stale" for an instance that was not being deleted.
         """
 
-    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS, idempotent=Idempotent.BY_RECORD)
     def instance_ended(
         self,
         context: RequestContext,
@@ -105,10 +105,11 @@ class AgentsAPI(Interface):
     ) -> str:
         """Report that the workload has ended by itself: the instance becomes stopped.
 
-        With a ``reason`` it crashed. Returns "accepted" or "stale".
+        With a ``reason`` it crashed. Returns "accepted" or "stale". Each report, and each time it
+        is sent, has a request ID of its own.
         """
 
-    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS, idempotent=Idempotent.BY_RECORD)
     def power_changed(
         self,
         context: RequestContext,
@@ -123,7 +124,7 @@ class AgentsAPI(Interface):
         """Report that the workload runs, or is paused, other than by request.
 
         Without an operation the instance becomes active, paused or suspended. Returns "accepted"
-        or "stale".
+        or "stale". Request IDs are as for :meth:`instance_ended`.
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS, idempotent=Idempotent.BY_RECORD)

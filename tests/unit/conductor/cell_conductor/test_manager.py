@@ -190,6 +190,30 @@ def test_an_ended_workload_is_told_over_rpc(running: Running) -> None:
     assert running.api.get_instance(admin_context(), instance.uuid).exit_code == 4
 
 
+def test_what_was_told_of_a_guest_is_not_told_again_by_a_late_message(running: Running) -> None:
+    """Any broker may deliver it twice; the guest has ended, or was started, since."""
+    uuid = build_active(running).uuid
+    ended, begun, ended_again = (admin_context() for _ in range(3))
+
+    def end(context: RequestContext) -> str:
+        return running.api.instance_ended(context, "agent", "a", uuid, 1, exit_code=4)
+
+    def begin(context: RequestContext) -> str:
+        return running.api.power_changed(
+            context, "agent", "a", uuid, 1, power_state="running", reason=None
+        )
+
+    def state_after(tell: Callable[[RequestContext], str], context: RequestContext) -> str:
+        assert tell(context) == "accepted"
+        return running.api.get_instance(admin_context(), uuid).vm_state
+
+    assert state_after(end, ended) == "stopped"
+    assert state_after(begin, begun) == "active"
+    assert state_after(end, ended) == "active"
+    assert state_after(end, ended_again) == "stopped"
+    assert state_after(begin, begun) == "stopped"
+
+
 def test_what_a_super_conductor_asks_for_is_answered(running: Running) -> None:
     """Lists, hosts, actions."""
     context = admin_context()
