@@ -61,7 +61,7 @@ class Call(call.Call[AppState]):
     ``console_grant`` is what a proxy asks about, see ``api.handlers.servers.console_grant``.
     ``is_still_valid`` tells, for answers that take long, whether the caller is still who it was,
     with the same roles.
-    ``repeat_secret`` is as in ``armillary.http.idempotency``.
+    ``repeat_secret`` and ``is_repeat`` are as in ``armillary.http.idempotency``.
     """
 
     links: Links
@@ -74,6 +74,7 @@ class Call(call.Call[AppState]):
     console_grant: str = field(default="", repr=False)
     is_still_valid: Callable[[], bool] = field(default=lambda: True, repr=False)
     repeat_secret: bytes | None = field(default=None, repr=False)
+    is_repeat: bool = False
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
@@ -89,7 +90,8 @@ class Call(call.Call[AppState]):
             session_cookie=cookie.value_in(req.env) if cookie.SESSION in req.env else None,
             local_origin=req.env.get(LOCAL), console_grant=req.get_header(GRANT_HEADER) or "",
             is_still_valid=_validity_of(req),
-            repeat_secret=getattr(req.context, "repeat_secret", None), **fields,
+            repeat_secret=getattr(req.context, "repeat_secret", None),
+            is_repeat=getattr(req.context, "is_repeat", False), **fields,
         )  # fmt: skip
 
     @property

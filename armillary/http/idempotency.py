@@ -54,6 +54,7 @@ class Idempotency:
 
     A request with a key that cannot be guessed has a ``repeat_secret`` in its context, which is the
     same for each repeat and known to the client alone: what a handler makes up may follow from it.
+    A request whose earlier time has an unknown outcome ``is_repeat``.
     ``read_body`` returns the body in a form that JSON can express.
     """
 
@@ -94,6 +95,7 @@ class Idempotency:
             return
         # A request that was abandoned continues under its first ID, by which the services know it.
         req.context.request_id = caller.request_id = record.request_id
+        req.context.is_repeat = record.request_id != handler
         is_secret = len(key) >= SECRET_KEY_CHARACTERS_MIN
         if is_secret:
             req.context.repeat_secret = _secret(key, *owner, fingerprint)

@@ -58,7 +58,9 @@ def create(call: Call) -> Answer:
         private_key, public_key = _new_pair(call, kind, user_id)
     known_by = (ssh_keys if kind == SSH else x509_keys).fingerprint(public_key)
     made = call.conductor.create_key_pair(
-        call.context, KeyPair(user_id, wanted["name"], public_key, known_by, kind=kind)
+        call.context,
+        KeyPair(user_id, wanted["name"], public_key, known_by, kind=kind),
+        replace=call.is_repeat and private_key is not None,
     )
     shown = {**_brief(made), "user_id": made.user_id}
     if private_key is not None:

@@ -69,8 +69,14 @@ class FlavorsAndImagesAPI(Interface):
         """Delete a flavor; instances keep their copy. Raises FlavorNotFound."""
 
     @call(API, idempotent=Idempotent.BY_RECORD)
-    def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
-        """Store a user's public key. Raises KeyPairExists, QuotaExceeded."""
+    def create_key_pair(
+        self, context: RequestContext, key_pair: KeyPair, *, replace: bool = False
+    ) -> KeyPair:
+        """Store a user's public key. Raises KeyPairExists, QuotaExceeded.
+
+        ``replace``: the request is a repeat of one with an unknown outcome, and may have stored
+        another key before, whose private half the user never got.
+        """
 
     @call(API)
     def get_key_pair(self, context: RequestContext, user_id: str, name: str) -> KeyPair:

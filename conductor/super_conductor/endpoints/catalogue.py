@@ -109,15 +109,18 @@ class KeyPairsEndpoint:
         self._database = database
         self._now = now
 
-    def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
+    def create_key_pair(
+        self, context: RequestContext, key_pair: KeyPair, *, replace: bool
+    ) -> KeyPair:
         now = moment(self._now())
 
         def create(session: Session) -> KeyPair:
             quotas_db.lock_owner(session, key_pair.user_id)
             limits = quotas.limits_of(session, self._conf, context.project_id or "")
             return key_pairs.create_key_pair(
-                session, key_pair, of_user_max=limits["key_pairs"], now=now
-            )
+                session, key_pair, request_id=str(context.request_id), replace=replace,
+                of_user_max=limits["key_pairs"], now=now,
+            )  # fmt: skip
 
         return self._database.run_in_writer(create)
 

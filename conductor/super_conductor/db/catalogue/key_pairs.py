@@ -11,11 +11,22 @@ from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.key_pair import KeyPair
 
 
-def create_key_pair(session: Session, made: KeyPair, *, of_user_max: int, now: datetime) -> KeyPair:
-    """Store a key pair; -1 sets no limit. Raises KeyPairExists, QuotaExceeded."""
+def create_key_pair(
+    session: Session, made: KeyPair, *, request_id: str, replace: bool, of_user_max: int,
+    now: datetime,
+) -> KeyPair:  # fmt: skip
+    """Store a key pair; -1 sets no limit. Raises KeyPairExists, QuotaExceeded.
+
+    The same request may store the same key again, and ``replace`` its key by another one.
+    """
     exists = exception.KeyPairExists(name=made.name)
-    if session.get(models.KeyPair, (made.user_id, made.name)) is not None:
-        raise exists
+    present = session.get(models.KeyPair, (made.user_id, made.name))
+    if present is not None:
+        is_same = replace or present.public_key == made.public_key
+        if present.request_id != request_id or present.kind != made.kind or not is_same:
+            raise exists
+        present.public_key, present.fingerprint = made.public_key, made.fingerprint
+        return _to_object(present)
     used = len(list_key_pairs(session, made.user_id))
     if 0 <= of_user_max <= used:
         raise exception.QuotaExceeded(
@@ -24,6 +35,7 @@ def create_key_pair(session: Session, made: KeyPair, *, of_user_max: int, now: d
     row = models.KeyPair(
         user_id=made.user_id, name=made.name, public_key=made.public_key,
         fingerprint=made.fingerprint, created_at=now, kind=made.kind,
+        request_id=request_id,
     )  # fmt: skip
     with raise_if_duplicate(session, exists):
         session.add(row)

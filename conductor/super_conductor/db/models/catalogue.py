@@ -81,7 +81,7 @@ class DeletedImage(Base):
 
 
 class KeyPair(Base):
-    """A user's public key; see ``objects.key_pair``."""
+    """A user's public key; see ``objects.key_pair``. ``request_id`` is that of its creation."""
 
     __tablename__ = "key_pairs"
 
@@ -91,6 +91,7 @@ class KeyPair(Base):
     fingerprint: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     created_at: Mapped[datetime]
     kind: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    request_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
 
 
 class DeploymentSecret(Base):

@@ -9,6 +9,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers
+from objects.key_pair import KeyPair
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api import NEWEST, Api
@@ -89,6 +90,31 @@ def test_an_unknown_outcome_is_tried_again_under_the_same_id(
     again = post(api)
     assert again.status_code == 200
     assert asked[0] == asked[1] == again.headers["x-openstack-request-id"]
+
+
+def test_a_made_key_whose_answer_was_lost_is_made_again(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user gets the private half of the key that is stored."""
+    create, calls = conductor.create_key_pair, []
+
+    def lost(context: RequestContext, key_pair: KeyPair, *, replace: bool) -> KeyPair:
+        calls.append(replace)
+        made = create(context, key_pair, replace=replace)
+        if len(calls) == 1:
+            raise exception.RpcTimeout(method="create", topic="conductor", timeout_seconds=1)
+        return made
+
+    monkeypatch.setattr(conductor, "create_key_pair", lost)
+    headers = {"OpenStack-API-Version": "compute 2.91", "Idempotency-Key": KEY}
+    first, again = (
+        api.send("POST", "/v2.1/os-keypairs", json={"keypair": {"name": "made"}}, headers=headers)
+        for _time in range(2)
+    )
+    assert [first.status_code, again.status_code, calls] == [504, 201, [False, True]]
+    (stored,) = conductor.key_pairs.values()
+    assert again.json["keypair"]["public_key"] == stored.public_key
+    assert again.json["keypair"]["private_key"]
 
 
 def test_a_repeat_of_what_is_being_handled_is_refused(

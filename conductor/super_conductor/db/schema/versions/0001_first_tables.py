@@ -154,6 +154,7 @@ def _flavors_and_images() -> None:
         _column("fingerprint", _NAME),
         _column("created_at", _TIME),
         _column("kind", _WORD),
+        _column("request_id", _NAME),
     )
     op.create_table(
         "deployment_secrets", _column("name", _WORD, primary_key=True), _column("value", _NAME)

@@ -34,6 +34,20 @@ def test_a_key_pair_comes_and_goes(running: RunningConductor) -> None:
     assert api.list_key_pairs(context, "u1") == []
 
 
+def test_a_repeat_of_a_creation_may_bring_another_key(running: RunningConductor) -> None:
+    """The private half of the first one was lost with its answer; no other request may."""
+    api, context = running.api, a_user()
+    first = dataclasses.replace(KEY, name="made")
+    second = dataclasses.replace(first, public_key="ssh-ed25519 BBBB", fingerprint="22:33")
+    api.create_key_pair(context, first)
+    for asked, replace in ((context, False), (a_user(), True)):
+        with pytest.raises(exception.KeyPairExists):
+            api.create_key_pair(asked, second, replace=replace)
+    assert api.create_key_pair(context, second, replace=True).public_key == second.public_key
+    stored = api.get_key_pair(context, "u1", "made")
+    assert (stored.public_key, stored.fingerprint) == (second.public_key, second.fingerprint)
+
+
 def test_two_at_once_do_not_exceed_the_quota(
     any_api_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +71,8 @@ def test_two_at_once_do_not_exceed_the_quota(
 
     def create(name: str) -> None:
         try:
-            endpoint.create_key_pair(a_user(name), dataclasses.replace(KEY, name=name))
+            pair = dataclasses.replace(KEY, name=name)
+            endpoint.create_key_pair(a_user(name), pair, replace=False)
         except exception.QuotaExceeded:
             refused.append(name)
 
