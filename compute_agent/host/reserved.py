@@ -2,19 +2,17 @@
 
 import dataclasses
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
 from oslo_config import cfg
 
 from armillary import exception
+from objects import page_sizes
 from objects.numa import HostCell, PagePool
 
 NUMBER_MAX = 2**31 - 1
 _KIB_PER_MIB = 1024
-_UNITS_KIB = {"": 1, "KB": 1, "MB": 1024, "GB": 1024 * 1024}
-_SIZE = re.compile(r"([0-9]{1,10})(KB|MB|GB|)", re.IGNORECASE)
 _KEYS = ("node", "size", "count")
 
 
@@ -132,13 +130,11 @@ def _parse(text: str) -> ReservedPages:
         given[key.strip()] = value.strip()
     if sorted(given) != sorted(_KEYS) or len(text.split(",")) != len(_KEYS):
         raise _wrong(text, "it must contain each of node, size and count once")
-    size = _SIZE.fullmatch(given["size"])
-    if size is None:
-        raise _wrong(text, "size must be a number of KiB, or have the unit KB, MB or GB")
+    size_kb = page_sizes.parse_kb(given["size"])
+    if size_kb is None:
+        raise _wrong(text, f"size must be {page_sizes.RULE}")
     return ReservedPages(
-        cell_id=_whole(text, given, "node"),
-        size_kb=int(size[1]) * _UNITS_KIB[size[2].upper()],
-        count=_whole(text, given, "count"),
+        cell_id=_whole(text, given, "node"), size_kb=size_kb, count=_whole(text, given, "count")
     )
 
 

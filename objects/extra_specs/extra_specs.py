@@ -14,6 +14,7 @@ import os_resource_classes
 import os_traits
 from oslo_utils import strutils
 
+from objects import page_sizes
 from objects.extra_specs import extra_spec_operators, known_names
 
 Rule = Callable[[str], str | None]
@@ -36,7 +37,6 @@ _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 _AMOUNT = re.compile(r"[0-9]{1,10}")
 _LABEL = re.compile(r"[A-Za-z0-9_]{1,200}")
 _ALIAS = re.compile(r"[^:,\s]+:[1-9][0-9]{0,3}")
-_PAGE_SIZE = re.compile(r"[1-9][0-9]{0,8}\s*[kmg]?i?b?", re.IGNORECASE)
 _CPU_LIST = re.compile(r"\^?\d{1,5}(-\d{1,5})?(\s*,\s*\^?\d{1,5}(-\d{1,5})?)*")
 
 
@@ -178,9 +178,9 @@ def _parsed(parse: Callable[[str], object], rule: str) -> Rule:
 
 
 def _page_size(text: str) -> str | None:
-    if text.strip().lower() in ("small", "large", "any") or _PAGE_SIZE.fullmatch(text.strip()):
+    if text.strip().lower() in ("small", "large", "any") or page_sizes.parse_kb(text):
         return None
-    return "It must be small, large, any, or a size such as 2048 (KiB), 2MB or 1GB"
+    return f"It must be small, large, any, or {page_sizes.RULE}"
 
 
 def _aliases(text: str) -> str | None:

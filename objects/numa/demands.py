@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection
 
 from armillary import exception
+from objects import page_sizes
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.numa.cpu_sets import CPU_MAX, parse_cpus
@@ -32,11 +33,7 @@ from objects.numa.instance import (
     InstanceTopology,
 )
 
-PAGE_SIZE_KB_MAX = 64 * 1024 * 1024
-
 _KB_IN_MB = 1024
-_KB_OF_UNIT = {"": 1, "k": 1, "m": 1024, "g": 1024 * 1024}
-_PAGE_SIZE = re.compile(r"([0-9]{1,9})\s*([kmg]?)i?b?", re.IGNORECASE)
 _CELL_NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
@@ -189,10 +186,9 @@ def _size_kb(asked: Setting) -> int | str | None:
     text = asked.text.strip().lower()
     if text in PAGE_WORDS:
         return text
-    match = _PAGE_SIZE.fullmatch(text)
-    size_kb = int(match[1]) * _KB_OF_UNIT[match[2].lower()] if match else 0
-    if not 1 <= size_kb <= PAGE_SIZE_KB_MAX:
-        raise asked.refused(f"{', '.join(PAGE_WORDS)}, or a size such as 2048 (KiB), 2MB or 1GB")
+    size_kb = page_sizes.parse_kb(text)
+    if size_kb is None:
+        raise asked.refused(f"{', '.join(PAGE_WORDS)}, or {page_sizes.RULE}")
     return size_kb
 
 

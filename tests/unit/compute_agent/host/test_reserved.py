@@ -99,8 +99,12 @@ def test_pages_are_read(text: str, expected: ReservedPages) -> None:
         "", "node:0", "node:0,size:2048", "node:0,size:2048,count:1,extra:1",
         "node:0,size:2TB,count:1", "node:-1,size:2048,count:1", "node:0,size:2048,count:x",
         "node:0,node:0,size:2048,count:1", "node:0,size:2048,count:99999999999",
+        "node:0,size:0,count:1", "node:0,size:128GB,count:1",
     ],
-    ids=["empty", "one", "two", "more", "unit", "negative", "word", "twice", "large"],
+    ids=[
+        "empty", "one", "two", "more", "unit", "negative", "word", "twice", "large", "no-size",
+        "large-size",
+    ],
 )  # fmt: skip
 def test_a_bad_text_is_quoted(text: str) -> None:
     """With an example."""

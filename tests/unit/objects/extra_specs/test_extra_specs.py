@@ -35,6 +35,12 @@ def test_what_may_be_said_is_not_a_mistake(key: str, text: str) -> None:
     assert extra_specs.mistake(key, text) is None
 
 
+@pytest.mark.parametrize("text", ["0", "2TB", "128GB", "999999999 MiB", "huge"])
+def test_page_sizes_that_no_server_may_have_are_a_mistake(text: str) -> None:
+    """The same ones for which a server with the flavor would be refused."""
+    assert str(extra_specs.mistake("hw:mem_page_size", text)).startswith("It must be small")
+
+
 @given(
     st.text(max_size=80)
     | st.builds(
