@@ -271,13 +271,13 @@ lint-imports:
 
 lint-samples:
 	$(VENV)/bin/python tools/samples.py --check
-	$(VENV)/bin/python tools/plugin_reference.py --check
-	$(VENV)/bin/python -W ignore tools/rpc_reference.py --check
+	$(VENV)/bin/python -m tools.plugin_reference --check
+	$(VENV)/bin/python -W ignore -m tools.rpc_reference --check
 
 samples: $(TEST) ## Write the sample configuration and policy files in etc/, the references of plugins and of RPC
 	$(VENV)/bin/python tools/samples.py
-	$(VENV)/bin/python tools/plugin_reference.py
-	$(VENV)/bin/python -W ignore tools/rpc_reference.py
+	$(VENV)/bin/python -m tools.plugin_reference
+	$(VENV)/bin/python -W ignore -m tools.rpc_reference
 
 SCREENSHOTS ?= $(VENV)/screenshots
 screenshots: $(TEST) $(BROWSER) ## Take pictures of each view of the console over 1,000 hosts with load, in SCREENSHOTS=DIR; some are in docs/images

@@ -1,18 +1,18 @@
 """Write docs/plugin-reference.md from the plugins' docstrings; with --check, say if it is old."""
 
-import argparse
 import configparser
 import dataclasses
 import importlib
 import inspect
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
+
+from tools.generated_page import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/plugin-reference.md")
@@ -275,18 +275,7 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> str:
 
 def main() -> int:
     """Return 0 when the page is, or has been brought, up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, only compare")
-    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
-    fresh = page()
-    path = ROOT / PAGE
-    if not parser.parse_args().check:
-        path.write_text(fresh, encoding="utf-8")
-        return 0
-    if path.is_file() and path.read_text(encoding="utf-8") == fresh:
-        return 0
-    print(f"{PAGE} is out of date: run `make samples`", file=sys.stderr)
-    return 1
+    return write_or_check(ROOT / PAGE, page, __doc__)
 
 
 if __name__ == "__main__":
