@@ -226,11 +226,11 @@ def make_tables(conf: cfg.ConfigOpts) -> None:
 
 
 def _say_goodbye(argv: Sequence[str]) -> None:
-    """Say how to go on: stopping loses nothing."""
+    """Say how to continue: stopping loses nothing."""
     again = shlex.join([BINARY, "up", *argv])
     lines = (
         "Stopped. Servers are kept, processes that were started keep running.",
-        f"To go on: {again}",
+        f"To continue: {again}",
     )
     print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - for a person
 

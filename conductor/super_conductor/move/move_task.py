@@ -363,7 +363,7 @@ STEPS: Sequence[Step[MoveTask, None]] = (
     Step("store trace of move", MoveTask.store_trace),
     Step("store hosts of move", MoveTask.store_hosts),
     Step("allow change of cell", MoveTask.allow_change_of_cell),
-    Step("go on in cell", MoveTask.go_on),
+    Step("continue in cell", MoveTask.go_on),
 )
 
 

@@ -179,7 +179,7 @@ def _inherited(
     of_base: Mapping[str, str],
     hidden: frozenset[str],
 ) -> dict[str, str]:
-    """Return the properties that an image inherits from its server's, which the cell tells.
+    """Return the properties that an image inherits from its server's, as its cell reports them.
 
     The cell is not believed about a program: users may run it in other cells.
     """
@@ -189,8 +189,8 @@ def _inherited(
     if not program or any(_program(each.properties, hidden) == program for each in known):
         return kept
     LOG.warning(
-        "Instance %s: its new image names no program, since that of its cell is that of no image "
-        "which its project may use",
+        "Instance %s: its new image is stored without the program that its cell reported: no image "
+        "that its project may use has that program",
         instance_uuid,
     )
     return {name: value for name, value in kept.items() if name not in program}

@@ -18,7 +18,7 @@ class StepFailed(exception.ArmillaryError):
 
     template = (
         "%(what)s failed: %(reason)s. What was done until then stays; run the same command again "
-        "to go on"
+        "to continue"
     )
 
 

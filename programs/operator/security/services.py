@@ -72,7 +72,7 @@ def check_signing(of: Inspected) -> Result | None:
         "off": "[signing] mode is off: an account on the broker is enough to send every command",
         "accept": "[signing] mode is accept: messages without a signature are accepted",
     }.get(options.mode)
-    return result_of([f"{advice}; go on to required"] if advice else [], [])
+    return result_of([f"{advice}; set it to required"] if advice else [], [])
 
 
 def check_heartbeat_store(of: Inspected) -> Result | None:

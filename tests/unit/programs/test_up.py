@@ -199,4 +199,4 @@ def test_a_state_directory_has_one_user_at_a_time(
         assert begin()[0] == 78
         assert f"used by another 'armillary up' (process {os.getpid()})" in capsys.readouterr().err
     assert begin()[0] == 0
-    assert f"To go on: armillary up --state-dir {tmp_path}/state" in capsys.readouterr().err
+    assert f"To continue: armillary up --state-dir {tmp_path}/state" in capsys.readouterr().err

@@ -302,7 +302,7 @@ def test_a_host_selected_for_a_move_counts_before_its_cell_knows(plane: ControlP
     refused: list[str] = []
 
     def try_to_change(step: str) -> None:
-        if step == "go on in cell":
+        if step == "continue in cell":
             with pytest.raises(exception.ZoneInUseByServers, match=uuid):
                 remove(plane, "e", USED)
             refused.append(step)
