@@ -294,7 +294,7 @@ def test_a_cell_passes_on_no_server_as_another_project_s(
         lambda: relay.execute_in_other_cell(context, victim.uuid, thief.uuid, record, command),
         lambda: relay.hand_over_instance(context, victim.uuid, record),
     ):
-        with pytest.raises(exception.NotItsOwn, match="not of project p2"):
+        with pytest.raises(exception.NotItsOwn, match="does not belong to project p2"):
             attack()
 
 
