@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from armillary.http.connections import Limits, crowded_out
+from armillary.http.connections import Limits, Outgoing, crowded_out
 from armillary.http.server import HttpServer
 from armillary.http.tls import TlsFiles
 from tests.fixtures.asking import wait_for
@@ -183,6 +183,28 @@ def test_a_client_that_reads_slowly_is_left(
             assert time.monotonic() < deadline
             with contextlib.suppress(OSError):
                 sock.recv(16384)
+
+
+def test_a_part_of_an_answer_has_one_deadline_however_often_some_of_it_is_taken() -> None:
+    """A deadline for each send would let a client keep a thread for hours."""
+    near, far = socket.socketpair()
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
+    is_over = threading.Event()
+
+    def sip() -> None:
+        while not is_over.wait(0.01):
+            far.recv(4096)
+
+    reader = threading.Thread(target=sip)
+    with near, far:
+        reader.start()
+        try:
+            outgoing = Outgoing(near, Limits(send_seconds_max=0.5), lambda: None)
+            with pytest.raises(TimeoutError):
+                outgoing.write(bytes(5 * 1024**2))
+        finally:
+            is_over.set()
+            reader.join()
 
 
 @dataclasses.dataclass(frozen=True)
