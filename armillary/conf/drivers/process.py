@@ -62,8 +62,9 @@ pids is available, and RLIMIT_NPROC if the workload has a user of its own.
         ],
         help="""
 File systems that workloads see. Private: those of the machine without ``state_path`` (except the
-workload's own home), the agent's configuration and keys, ``/etc/armillary`` and ``/run``. An agent
-that is not root needs user namespaces for it.
+workload's own home), the agent's configuration and keys, ``/etc/armillary`` and ``/run``, and with
+``/tmp``, ``/var/tmp`` and ``/dev/shm`` of its own. An agent that is not root needs user namespaces
+for it.
 """,
     ),
     cfg.StrOpt(

@@ -84,6 +84,11 @@ class ProcessGuest:
         return self._directory / "home"
 
     @property
+    def temporary(self) -> Path:
+        """Directory that is its ``/tmp``, if its mounts are private."""
+        return self._directory / "tmp"
+
+    @property
     def config_drive(self) -> Path:
         """Directory with the files of its config drive, if it has one."""
         return self._directory / "config-drive"
@@ -330,7 +335,9 @@ class ProcessGuest:
         spec = self.spec()
         uid = os.geteuid() if spec is None else process_shim.user_of(spec)
         self._directory.chmod(0o700 if uid == os.geteuid() else 0o711)
-        for place in (self.home, self.config_drive):
+        if spec is not None and spec.temporary is not None:
+            self.temporary.mkdir(mode=0o700, exist_ok=True)
+        for place in (self.home, self.config_drive, self.temporary):
             if place.exists() and place.lstat().st_uid != uid:
                 process_files.give_to(place, uid)
 

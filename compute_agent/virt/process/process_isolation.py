@@ -56,7 +56,7 @@ class Isolation:
     """Whether ``pids_max`` can be a limit of the workload's user."""
     namespaces: Namespaces
     described: Mapping[str, str]
-    """What is shown of it: user, pids, mounts, network."""
+    """What is shown of it: user, pids, mounts, network, disk."""
 
     @classmethod
     def decide(cls, conf: cfg.ConfigOpts, directory: Path, *, limits_pids: bool) -> Self:
@@ -85,6 +85,7 @@ class Isolation:
             "pids": _pids(options.pids_max, limits_pids, is_alone, limits_user),
             "mounts": mounts,
             "network": network,
+            "disk": _disk(mounts),
         }
         LOG.info("Workload isolation: %s", "; ".join(map(": ".join, described.items())))
         return cls(user, uid_base, limits_user, namespaces, described)
@@ -111,9 +112,14 @@ class Isolation:
                 return uid
         raise OSError(f"all {UIDS} users of workloads are in use")
 
-    def namespaces_of(self, *seen: Path) -> dict[str, Any]:
+    def namespaces_of(self, *seen: Path, temporary: Path, shared_memory_mb: int) -> dict[str, Any]:
         """Return the namespaces for a workload, in which it sees its directories, for the shim."""
-        return self.namespaces._replace(kept=[*self.namespaces.kept, *map(str, seen)])._asdict()
+        kept = [*self.namespaces.kept, *map(str, seen)]
+        if not self.namespaces.has_mounts:
+            return self.namespaces._replace(kept=kept)._asdict()
+        return self.namespaces._replace(
+            kept=kept, temporary=str(temporary), shared_memory_mb=shared_memory_mb
+        )._asdict()
 
 
 def _user(options: Any) -> tuple[str | None, int | None, str]:
@@ -212,6 +218,14 @@ def _pids(count: int, by_cgroup: bool, is_alone: bool, limits_user: bool) -> str
         return f"{count} (rlimit) of all workloads together, as {_NO_PIDS}"
     LOG.warning("Workloads have no limit of processes: %s", _NO_PIDS)
     return f"unlimited, as {_NO_PIDS}"
+
+
+def _disk(mounts: str) -> str:
+    """Return what of a workload's files its flavor limits; log what it does not."""
+    if mounts == PRIVATE:
+        return "the flavor's, home and temporary files"
+    LOG.warning("Workloads can fill the directories of this machine for temporary files")
+    return "the flavor's, home only; temporary files are unlimited, as mounts are the host's"
 
 
 def _hidden(conf: cfg.ConfigOpts, directory: Path, *, as_other: bool) -> list[str]:

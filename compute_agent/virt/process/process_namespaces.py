@@ -23,6 +23,8 @@ CLONE_NEWNET = 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - what is mounted over
+SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _SAFE = MS_NOSUID | MS_NODEV | MS_NOEXEC
 
 
@@ -37,6 +39,10 @@ class Namespaces(NamedTuple):
     """Directories that are empty for it, and files that are."""
     kept: list[str]
     """Directories below hidden ones that it sees."""
+    temporary: str | None = None
+    """Directory that is its ``/tmp`` and ``/var/tmp``; None: the machine's are."""
+    shared_memory_mb: int = 0
+    """Size of its own ``/dev/shm``, if ``temporary`` is set; 0: half of the memory."""
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -61,16 +67,31 @@ def enter(wanted: Namespaces) -> None:
         _start_loopback()
     if wanted.has_mounts:
         _mount(None, "/", None, MS_REC | MS_SLAVE)
-        _hide(wanted.hidden, wanted.kept)
+        opened = [
+            (path, os.open(path, os.O_PATH | os.O_CLOEXEC))
+            for path in wanted.kept
+            if Path(path).exists()
+        ]
+        if wanted.temporary is not None:
+            _replace_temporary(wanted.temporary, wanted.shared_memory_mb)
+        _hide(wanted.hidden, opened)
         if not wanted.uses_user_namespace:
             _hide_processes()
 
 
-def _hide(hidden: Sequence[str], kept: Sequence[str]) -> None:
-    """Cover ``hidden``, then show ``kept`` at their places again."""
-    opened = [
-        (path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in kept if Path(path).exists()
-    ]
+def _replace_temporary(directory: str, shared_memory_mb: int) -> None:
+    """Mount its own directories where the machine has those that all may write to."""
+    own = os.open(directory, os.O_PATH | os.O_CLOEXEC)
+    for path in filter(Path.is_dir, map(Path, TEMPORARY)):
+        _mount(f"/proc/self/fd/{own}", str(path), None, MS_BIND)
+    os.close(own)
+    if Path(SHARED_MEMORY).is_dir():
+        size = f",size={shared_memory_mb}m" if shared_memory_mb else ""
+        _mount("none", SHARED_MEMORY, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777{size}".encode())
+
+
+def _hide(hidden: Sequence[str], opened: Sequence[tuple[str, int]]) -> None:
+    """Cover ``hidden``, then show what was opened before at its places again."""
     covered = [path for path in sorted(hidden, key=len) if _cover(Path(path))]
     for path, descriptor in opened:
         place = Path(path)

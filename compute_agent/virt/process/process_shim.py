@@ -51,6 +51,7 @@ from typing import Any, NamedTuple, NoReturn
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+MIB = 1024**2
 STOP_TICK_SECONDS = 0.05
 KILL_SECONDS_MAX = 10.0
 HELD_TICK_SECONDS = 0.2
@@ -104,6 +105,10 @@ class ProcessSpec(NamedTuple):
     """Fields of ``process_namespaces.Namespaces``."""
     lease: str | None = None
     """File of the lease that it runs under; None means that it may run for ever."""
+    disk_bytes_max: int | None = None
+    """What its files may take, home and temporary ones together; None means no limit."""
+    temporary: str | None = None
+    """Its own directory for temporary files, if it has one."""
 
 
 class StartError(NamedTuple):
@@ -378,6 +383,9 @@ class _Shim:
         self._lease = Lease(spec.lease, directory / UNCONFIRMED)
         self._prctl = _load_prctl()
         self._enter = _load_namespaces(spec.namespaces)
+        written = [place for place in (spec.home, spec.temporary) if place]
+        self._disk = _load("process_disk").DiskUse(written, spec.disk_bytes_max, os.getpid())
+        self._is_disk_full = False
         self._console = _Console(directory / "console.log", spec.console_max_bytes)
         self._output = -1
         self._wakeups = -1
@@ -511,6 +519,7 @@ class _Shim:
                 elif not self._pump():
                     poller.unregister(self._output)
             self._keep_lease()
+            self._keep_to_disk()
             is_clear = self._reap()
             self._go_on_stopping()
         self._drain()
@@ -519,8 +528,18 @@ class _Shim:
     def _timeout_ms(self) -> float | None:
         if self._kill_at is not None:
             return STOP_TICK_SECONDS * 1000
-        seconds = self._lease.seconds()
-        return None if seconds is None else seconds * 1000
+        waits = [each for each in (self._lease.seconds(), self._disk.seconds()) if each is not None]
+        return min(waits) * 1000 if waits else None
+
+    # The disk
+
+    def _keep_to_disk(self) -> None:
+        """Kill the workload, without a restart, when its files take more than its flavor has."""
+        if self._kill_at is None and self._disk.is_exceeded():
+            mib = (self._spec.disk_bytes_max or 0) // MIB
+            self._console.note(f"killed: its files take more than its disk of {mib} MiB")
+            self._is_disk_full = True
+            self._stop_asked()
 
     # The lease
 
@@ -581,14 +600,14 @@ class _Shim:
             if os.path.samestat(lock.stat(), os.fstat(self._lock_fd)):
                 self._held = _read_json(self._directory / HELD)
                 return
-        home = Path(self._spec.home)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not home.exists():
-            home.mkdir(mode=0o700)
-            uid = user_of(self._spec)
-            if uid != os.geteuid():
-                self._directory.chmod(0o711)
-                os.chown(home, uid, -1)
+        for place in filter(None, (self._spec.home, self._spec.temporary)):
+            if not Path(place).exists():
+                Path(place).mkdir(mode=0o700)
+                uid = user_of(self._spec)
+                if uid != os.geteuid():
+                    self._directory.chmod(0o711)
+                    os.chown(place, uid, -1)
         new = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(new, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -667,7 +686,8 @@ class _Shim:
     def _begin_to_stop(self, now: float) -> None:
         """Signal all processes; a repeated request may only shorten the remaining time."""
         grace_seconds, is_hard = self._how_to_stop()
-        is_hard = is_hard or self._is_holding  # what is held cannot end by itself
+        # What is held cannot end by itself, and what fills the disk has had its time.
+        is_hard = is_hard or self._is_holding or self._is_disk_full
         self._signal_all(signal.SIGKILL if is_hard else signal.SIGTERM)
         kill_at = now + grace_seconds
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
@@ -723,19 +743,21 @@ def _load_prctl() -> Any:
     return lambda option, value: call(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
-def _load_namespaces(wanted: Mapping[str, Any] | None) -> Callable[[], None]:
-    """Return a function that enters the namespaces, loaded before there is a child that needs it.
-
-    A program that runs isolated (-I) does not find the files beside it.
-    """
-    if wanted is None:
-        return lambda: None
-    name = "process_namespaces"
+def _load(name: str) -> Any:
+    """Return a module beside this file, which a program that runs isolated (-I) does not find."""
     file = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert file is not None
     assert file.loader is not None
     module = importlib.util.module_from_spec(file)
     file.loader.exec_module(module)
+    return module
+
+
+def _load_namespaces(wanted: Mapping[str, Any] | None) -> Callable[[], None]:
+    """Return a function that enters the namespaces, loaded before a child needs it."""
+    if wanted is None:
+        return lambda: None
+    module = _load("process_namespaces")
     return lambda: module.enter(module.Namespaces(**wanted))
 
 

@@ -144,6 +144,16 @@ class SpecMaker:
         told = {**self._strays.marks(guest.uuid), **self._place_environment(place)}
         if guest.has_config_drive or (not guest.exists and config_drive.is_wanted(instance)):
             told[CONFIG_DRIVE_VARIABLE] = str(guest.config_drive)
+        namespaces = (
+            None
+            if self._isolation is None
+            else self._isolation.namespaces_of(
+                guest.home,
+                guest.config_drive,
+                temporary=guest.temporary,
+                shared_memory_mb=flavor.memory_mb,
+            )
+        )
         return ProcessSpec(
             argv=command.argv,
             environment={**home, **command.environment, **told},
@@ -156,10 +166,10 @@ class SpecMaker:
             place=None if place.is_anywhere else place.to_plain(),
             restart=self._restart(command.restart_policy),
             uid=self._uid(guest),
-            namespaces=None
-            if self._isolation is None
-            else self._isolation.namespaces_of(guest.home, guest.config_drive),
+            namespaces=namespaces,
             lease=None if self._conf.compute.guest_lease == "off" else str(self._lease),
+            disk_bytes_max=_disk_bytes(flavor),
+            temporary=None if namespaces is None else namespaces["temporary"],
         )
 
     def _uid(self, guest: ProcessGuest) -> int | None:
@@ -174,6 +184,8 @@ class SpecMaker:
 
     def _rlimits(self, flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:
         limits = {"RLIMIT_CORE": 0}
+        if (disk := _disk_bytes(flavor)) is not None:
+            limits["RLIMIT_FSIZE"] = disk  # a file at once; all together are measured
         if limits_memory and flavor.memory_mb:
             # Not RLIMIT_AS: many runtimes reserve far more address space than they use.
             limits["RLIMIT_DATA"] = flavor.memory_mb * machine.MIB
@@ -264,6 +276,11 @@ def list_guests(directories: InstanceDirectories, host: str) -> Iterable[Process
 def _cpus_of(guest: ProcessGuest) -> list[int]:
     spec = guest.spec()
     return [] if spec is None else spec.cpus or []
+
+
+def _disk_bytes(flavor: Flavor) -> int | None:
+    """Return what a workload's files may take; a flavor without a root disk sets no limit."""
+    return (flavor.root_gb + flavor.ephemeral_gb) * machine.GIB if flavor.root_gb else None
 
 
 def _is_environment(value: Any) -> bool:
