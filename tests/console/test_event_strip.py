@@ -1,6 +1,8 @@
 """Live events in the console, and what becomes of them when the connection breaks."""
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -81,6 +83,21 @@ def test_a_hole_in_the_events_is_shown(site: Deployment, placed: str, linked: Li
     linked.mend()
     linked.page.locator(".strip .kind", has_text="reconnected").wait_for()
     wait_for_lock(site, placed, linked.page)
+
+
+@pytest.mark.long
+def test_a_hole_is_told_by_the_clock_of_the_api(linked: LinkedTab) -> None:
+    """As the events around it, where the viewer's clock is ten minutes ahead."""
+    hole = f"event: notice\ndata: {json.dumps({'resumed': False})}\n\n"
+    linked.page.route("**/armillary/events*", lambda route: route.fulfill(body=hole))
+    linked.page.clock.set_system_time(datetime.now(UTC) + timedelta(minutes=10))
+    linked.open("/now")
+    shown = linked.page.locator(".strip time").first
+    shown.wait_for()
+    said = datetime.strptime(shown.inner_text(), "%H:%M:%S")
+    ahead = (said - datetime.now().replace(year=1900, month=1, day=1)).total_seconds()
+    assert abs((ahead + 43200) % 86400 - 43200) < 300
+    linked.page.unroute("**/armillary/events*")
 
 
 @pytest.mark.long

@@ -12,6 +12,16 @@ export {
   useRef,
   useState,
 } from "../vendor/preact.js";
+import { useRef } from "../vendor/preact.js";
+
+let ids = 0;
+
+/** Return an id for an element, which no other one in the page has. */
+export function useId() {
+  const own = useRef(null);
+  own.current ??= `part-${ids += 1}`;
+  return own.current;
+}
 
 /**
  * Load a style sheet that only some views need, given by its path from the module whose `import.meta.url` is `base`;

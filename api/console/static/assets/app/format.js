@@ -20,7 +20,12 @@ const BANDWIDTH = "_KILOBIT_PER_SEC";
 
 export const number = (value) => NUMBER.format(value);
 export const whole = (value) => WHOLE.format(value);
-export const percent = (fraction) => `${fraction > 0 && fraction < 0.01 ? "<1" : WHOLE.format(fraction * 100)} %`;
+/** Return a part in percent; only nothing is 0 %, and only all of it 100 %. */
+export function percent(fraction) {
+  if (fraction > 0 && fraction < 0.01) return "<1 %";
+  return fraction > 0.99 && fraction < 1 ? ">99 %" : `${WHOLE.format(fraction * 100)} %`;
+}
+
 
 /** Return a count with its noun: 1 host, 2 hosts. */
 export function count(value, noun, plural = `${noun}s`) {

@@ -1,5 +1,5 @@
 // Small parts of every view: badges, notes, states of loading, times, meters, dialogs.
-import { html, useEffect, useRef, useState } from "./dom.js";
+import { html, useEffect, useId, useRef, useState } from "./dom.js";
 import * as format from "./format.js";
 import { tookMs } from "./api.js";
 import { pause, PAUSE_MS_MAX, spend } from "./pace.js";
@@ -255,8 +255,18 @@ export function Segments({ label, options, value, onChange }) {
   </div>`;
 }
 
-export function Field({ label, hint, wide, children }) {
-  return html`<div class="field ${wide ? "wide" : ""}"><label><span>${label}</span>${children}</label>${hint && html`<span class="hint">${hint}</span>`}</div>`;
+/** A control with its label; `error` is the id of the message that says what is wrong with it. */
+export function Field({ label, hint, wide, error, children }) {
+  const own = useRef(null);
+  const hintId = useId();
+  useEffect(() => {
+    const control = own.current.querySelector("input, select");
+    const about = [hint && hintId, error].filter(Boolean).join(" ");
+    if (about) control?.setAttribute("aria-describedby", about);
+    else control?.removeAttribute("aria-describedby");
+    control?.setAttribute("aria-invalid", String(Boolean(error)));
+  });
+  return html`<div class="field ${wide ? "wide" : ""}" ref=${own}><label><span>${label}</span>${children}</label>${hint && html`<span class="hint" id=${hintId}>${hint}</span>`}</div>`;
 }
 
 export function Select({ value, onChange, options, ...rest }) {

@@ -8,6 +8,7 @@ export const useSession = () => useContext(Session);
 
 export const DRY_RUN = "os_compute_api:armillary:dry-run";
 export const CREATE = "os_compute_api:servers:create";
+export const BY_HOST = "os_compute_api:servers:allow_all_filters";
 export const CLAIMS = "os_compute_api:armillary:claims:index";
 /** View -> policy rules of which it needs one; the others are for everybody. */
 const RULES = {

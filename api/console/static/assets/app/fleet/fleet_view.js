@@ -4,7 +4,7 @@ import * as api from "../api.js";
 import { html, useMemo, useRef } from "../dom.js";
 import { Empty, Field, Loaded, Segments, Select, useLoaded } from "../parts.js";
 import { go } from "../router.js";
-import { useAllowed } from "../session.js";
+import { useAllowed, useViewAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { HeatMap } from "./heat_map.js";
 import { HostTable } from "./host_table.js";
@@ -46,6 +46,7 @@ function Hosts({ hosts, query }) {
   const rows = useMemo(() => matching(hosts, query), [hosts, ...filter]);
   const groups = useMemo(() => grouped(hosts, rows, by), [rows, by]);
   const change = (more) => go("/fleet", { ...query, page: null, ...("class" in more ? {} : WHOLE), ...more }, { replace: true });
+  const mayOpen = useViewAllowed()("hosts");
   const openHost = (row) => go(`/hosts/${encodeURIComponent(hosts.name[row])}`);
   const isTable = query.as === "table";
   return html`
@@ -59,7 +60,7 @@ function Hosts({ hosts, query }) {
       : isTable
         ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} query=${query} change=${change} />`
         : html`<section class="fleet card flush" aria-label="Heat map of the hosts">
-            <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${openHost}
+            <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${mayOpen ? openHost : null}
               part=${query.zoom ? { at: query.at, zoom: query.zoom } : null} onPart=${(part) => change({ at: part?.at, zoom: part?.zoom })}
               describe=${(row) => html`<${HostTip} hosts=${hosts} row=${row} resourceClass=${resourceClass} />`}
               label=${`${format.count(rows.length, "host")} by use of ${format.className(resourceClass)}`} />

@@ -1,5 +1,5 @@
 // The heat map: one cell a host on a canvas that pans and zooms; the fleet and the simulations show it.
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../dom.js";
+import { html, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "../dom.js";
 import { CELL_PX, layOut, placesOf, rowAt } from "./layout.js";
 import { coloursOf, looksOf, paint, Pictures } from "./painter.js";
 
@@ -8,13 +8,15 @@ const STEP = 1.25;
 const MARGIN = 10; // pixels around the map
 const DRAG = 4; // pixels after which a press is a pan, not a click
 const SETTLED_MS = 300; // without a move, after which the part that is shown is told
+/** Edge -> its sign, and the direction in which the map moves to show what is beyond it. */
+const EDGES = { left: ["←", 1, 0], up: ["↑", 0, 1], right: ["→", -1, 0], down: ["↓", 0, -1] };
 
 /**
- * `groups` are those of hosts.js. `describe` returns what the tip says about a row; `onOpen` is called with the
- * row that was clicked, or chosen by the keyboard. `part` is what is shown of the map: {at, zoom}, the host in the
- * middle and the pixels of a cell, or null for all of it; `onPart` is told when that has changed.
+ * `groups` are those of hosts.js. `describe` returns what the tip says about a row; `onOpen`, null where hosts have no
+ * view, is called with the row that was clicked, or chosen by the keyboard. `part` is what is shown of the map:
+ * {at, zoom}, the host in the middle and the pixels of a cell, or null for all of it; `onPart` is told when that has changed.
  */
-export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label, part = null, onPart = () => {} }) {
+export function HeatMap({ hosts, groups, resourceClass, describe, onOpen = null, label, part = null, onPart = () => {} }) {
   const canvas = useRef(null);
   const box = useRef(null);
   const [size, setSize] = useState(null);
@@ -63,7 +65,7 @@ export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label,
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint(context, {
       layout, ...looks, names: hosts.name, view: map.current.view, width, height, colours,
-      hovered: map.current.hovered, selected: -1, pictures,
+      hovered: map.current.hovered, pictures,
     });
   });
 
@@ -123,15 +125,18 @@ export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label,
   useWheel(canvas, (factor, x, y) => layout && zoom(factor, x, y));
 
   const middle = () => [size.width / 2, size.height / 2];
+  const help = useId();
   return html`<div class="heat-map" ref=${box}>
     <canvas ref=${canvas} tabIndex="0" role="application" aria-label=${label}
-      aria-roledescription="heat map" aria-describedby="heat-map-help" ...${pointers} onKeyDown=${keys}></canvas>
-    <span id="heat-map-help" class="only-read">Arrow keys go from host to host, Enter opens one, plus and minus zoom, 0 shows all. The table has the same hosts.</span>
+      aria-roledescription="heat map" aria-describedby=${help} ...${pointers} onKeyDown=${keys}></canvas>
+    <span id=${help} class="only-read">Arrow keys go from host to host, ${onOpen && "Enter opens one, "}plus and minus zoom, 0 shows all.${onOpen && " The table has the same hosts."}</span>
     <div class="zoom" role="group" aria-label="Zoom">
       <button type="button" class="icon-button" aria-label="Zoom in" onClick=${() => zoom(STEP * STEP, ...middle())}>+</button>
       <button type="button" class="icon-button" aria-label="Zoom out" onClick=${() => zoom(1 / STEP / STEP, ...middle())}>−</button>
       <button type="button" class="icon-button" aria-label="Show all" onClick=${whole}>⤢</button>
     </div>
+    ${part && html`<div role="group" aria-label="Move the map">${Object.entries(EDGES).map(([edge, [sign, x, y]]) => html`
+      <button type="button" class="icon-button edge ${edge}" aria-label=${`Move ${edge}`} onClick=${() => pan(x * size.width / 3, y * size.height / 3)}>${sign}</button>`)}</div>`}
     <${Tip} text=${hovered >= 0 && hovered < hosts.count ? describe(hovered) : null} at=${pointer} size=${size} />
   </div>`;
 }
@@ -214,7 +219,7 @@ function usePointers({ canvas, map, layout, pan, zoom, hover, onOpen }) {
       pressed.current.delete(event.pointerId);
       if (own && own.moved <= DRAG && layout) {
         const row = rowOf(event);
-        if (row >= 0) onOpen(row);
+        if (row >= 0) onOpen?.(row);
       }
     },
     onPointerCancel: (event) => pressed.current.delete(event.pointerId),
@@ -230,7 +235,7 @@ function useKeys({ map, layout, size, zoom, pan, whole, hover, onOpen }) {
     const acts = {
       "+": () => zoom(STEP, size.width / 2, size.height / 2), "=": () => zoom(STEP, size.width / 2, size.height / 2),
       "-": () => zoom(1 / STEP, size.width / 2, size.height / 2), 0: whole,
-      Enter: () => map.current.hovered >= 0 && onOpen(map.current.hovered), Escape: () => hover(-1, null),
+      Enter: () => map.current.hovered >= 0 && onOpen?.(map.current.hovered), Escape: () => hover(-1, null),
     };
     const act = moves[event.key] ? () => step(...moves[event.key]) : acts[event.key];
     if (!act) return;

@@ -3,6 +3,7 @@ import * as format from "../format.js";
 import { html, useMemo } from "../dom.js";
 import { Badge, Fill, SortHead } from "../parts.js";
 import { hostAddress } from "../router.js";
+import { useViewAllowed } from "../session.js";
 import { stateOf, useOf } from "./hosts.js";
 
 const PAGE = 100;
@@ -10,6 +11,7 @@ const TONES = { full: "warn" };
 
 /** Order and page are in the address: `query` has them, and `change` changes it. */
 export function HostTable({ hosts, rows, resourceClass, query, change }) {
+  const mayOpen = useViewAllowed()("hosts");
   const sort = { key: query.sort_key ?? "name", down: query.sort_dir === "desc" };
   const classes = [resourceClass, ...hosts.classes.filter((name) => name !== resourceClass)].slice(0, 3);
   const sorted = useMemo(() => sortedRows(hosts, rows, sort), [hosts, rows, sort.key, sort.down]);
@@ -20,7 +22,7 @@ export function HostTable({ hosts, rows, resourceClass, query, change }) {
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of hosts"><table>
       <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} isDownFirst=${isNumber} sort=${sort} onSort=${({ key, down }) => change({ sort_key: key, sort_dir: down ? "desc" : null })} />`)}</tr></thead>
       <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${row}>
-        <th scope="row" class="long"><a href=${hostAddress(hosts.name[row])}>${hosts.name[row]}</a></th>
+        <th scope="row" class="long">${mayOpen ? html`<a href=${hostAddress(hosts.name[row])}>${hosts.name[row]}</a>` : hosts.name[row]}</th>
         <td><${Badge} state=${stateOf(hosts, row)} tone=${TONES[stateOf(hosts, row)]} /></td>
         <td class="long">${hosts.names.zones[hosts.zone[row]] ?? "–"}</td>
         <td class="number">${format.whole(hosts.servers[row])}</td>

@@ -9,6 +9,8 @@ const NAMED = 68; // pixels: cells from this size on show their name
 const NAME_GAP = 8; // pixels between the names of two blocks
 const MARK_MAX = 24; // pixels: a mark or line does not grow with a large cell for ever
 const LINE_MAX = 8;
+const OUTLINED = 3; // of the lightest looks, which hardly differ from the ground
+const OUTLINED_MIN = 9; // pixels a cell
 const LOOKS = [...Array.from({ length: HEATS }, (_, heat) => `heat-${heat}`), "cell-disabled", "cell-draining", "cell-down"];
 const STATE_LOOK = { disabled: HEATS, draining: HEATS + 1, down: HEATS + 2 };
 
@@ -17,8 +19,8 @@ export function coloursOf(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
-    looks: LOOKS.map(of), ink: of("ink"), soft: of("soft"), surface: of("surface"), line: of("line"),
-    accent: of("accent"), mark: of("cell-full"), cellInk: of("cell-ink"), sunken: of("sunken"), font: of("font"),
+    looks: LOOKS.map(of), ink: of("ink"), soft: of("soft"), surface: of("surface"), outline: of("line-strong"),
+    mark: of("cell-full"), cellInk: of("cell-ink"), sunken: of("sunken"), font: of("font"),
   };
 }
 
@@ -38,7 +40,7 @@ export function looksOf(hosts, resourceClass) {
 export const heatOf = (use) => (use <= 0 ? 0 : Math.min(HEATS - 1, 1 + Math.floor(Math.min(use, 0.9999) * (HEATS - 1))));
 
 /** Draw one frame. `view` has x, y (of the layout, at the left top) and scale (pixels a cell). */
-export function paint(context, { layout, looks, full, names, view, width, height, colours, hovered, selected, pictures }) {
+export function paint(context, { layout, looks, full, names, view, width, height, colours, hovered, pictures }) {
   context.fillStyle = colours.surface;
   context.fillRect(0, 0, width, height);
   const right = view.x + width / view.scale;
@@ -51,8 +53,7 @@ export function paint(context, { layout, looks, full, names, view, width, height
     if (view.scale < SMALL) paintPicture(context, block, view, pictures.of(block));
     else paintCells(context, block, { looks, full, names, view, right, bottom, colours });
   }
-  if (selected >= 0) paintFrame(context, layout, selected, view, colours.ink);
-  if (hovered >= 0) paintFrame(context, layout, hovered, view, colours.accent);
+  if (hovered >= 0) paintFrame(context, layout, hovered, view, colours);
 }
 
 /** Write a block's name up to `end`, where the next one begins; none where there is no room there or `above` the block. */
@@ -101,12 +102,18 @@ function paintCells(context, block, { looks, full, names, view, right, bottom, c
     }
   }
   byLook.forEach((cells, look) => {
-    context.fillStyle = colours.looks[look];
-    for (let index = 0; index < cells.length; index += 3) context.fillRect(cells[index], cells[index + 1], size, size);
+    const inset = look < OUTLINED && scale >= OUTLINED_MIN ? 1 : 0;
+    if (inset) fillSquares(context, cells, { inset: 0, size }, colours.outline);
+    fillSquares(context, cells, { inset, size: size - 2 * inset }, colours.looks[look]);
     if (look >= HEATS) paintPattern(context, cells, look, size, colours);
     if (scale >= NAMED) paintNames(context, cells, look, size, names, colours);
   });
   marked.forEach((cells, look) => paintMarks(context, cells, size, look < LIGHT_HEATS ? colours.mark : colours.surface));
+}
+
+function fillSquares(context, cells, { inset, size }, colour) {
+  context.fillStyle = colour;
+  for (let index = 0; index < cells.length; index += 3) context.fillRect(cells[index] + inset, cells[index + 1] + inset, size, size);
 }
 
 /** Tell states apart by form too: down has a cross, draining one slash, disabled bars. */
@@ -152,16 +159,19 @@ function paintNames(context, cells, look, size, names, colours) {
   }
 }
 
-function paintFrame(context, layout, row, view, colour) {
+/** Frame a cell in two colours: one of them is seen on a cell of any colour. */
+function paintFrame(context, layout, row, view, colours) {
   const block = layout.blocks.find((each) => each.rows.includes(row));
   if (!block) return;
   const index = block.rows.indexOf(row);
   const x = (block.x + (index % block.columns) - view.x) * view.scale;
   const y = (block.y + Math.floor(index / block.columns) - view.y) * view.scale;
-  context.strokeStyle = colour;
-  context.lineWidth = 2;
   const size = Math.max(view.scale, 6);
-  context.strokeRect(x - 1.5, y - 1.5, size + 1.5, size + 1.5);
+  for (const [outside, colour] of [[3, colours.surface], [1, colours.ink]]) {
+    context.strokeStyle = colour;
+    context.lineWidth = 2;
+    context.strokeRect(x - outside - 0.5, y - outside - 0.5, size + 2 * outside - 0.5, size + 2 * outside - 0.5);
+  }
 }
 
 /** Pictures of blocks with one pixel a host, made when they are first needed. */

@@ -6,7 +6,7 @@ import { Ago, Badge, Confirm, Empty, Field, Inventory, Loaded, Note, Time, useLo
 import { byClass } from "../fleet/hosts.js";
 import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
-import { useAllowed } from "../session.js";
+import { BY_HOST, useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { HostEvents } from "./host_events.js";
 import { NumaPicture } from "./numa_picture.js";
@@ -23,11 +23,12 @@ export function Host({ id, query }) {
 
 function Shown({ host, query, reload }) {
   const { service } = host;
+  const isAllowed = useAllowed();
   const kinds = [...new Set(host.nodes.map((node) => node.hypervisor_type).filter(Boolean))];
   return html`
     <${Head} title=${host.name} crumb=${html`<a href=${address("/fleet")}>Fleet</a>`} badge=${html`<${Badge} state=${host.state} />`}
       sub=${html`Heartbeat <${Ago} at=${service.updated_at} /> · zone ${host.zone ?? "–"} · cell ${host.cell ?? "–"}${kinds.length > 0 && ` · ${kinds.join(", ")}`}<${Aggregates} names=${Object.values(host.aggregates)} />`}>
-      <a class="button" href=${address("/servers", { host: host.name })}>Its servers</a>
+      ${isAllowed(BY_HOST) && html`<a class="button" href=${address("/servers", { host: host.name })}>Its servers</a>`}
       <${Enable} host=${host} reload=${reload} />
     <//>
     <div class="stack">

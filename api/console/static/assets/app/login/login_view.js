@@ -5,6 +5,7 @@ import { Failure, Field, Loading, Note, Segments } from "../parts.js";
 import { address, go } from "../router.js";
 import { Mark } from "../shell.js";
 
+const REFUSAL = "login-refusal"; // id
 const TITLES = { password: "Password", token: "Token" };
 
 /** `hasEnded`: the session has ended while a view was open, which `wanted` names; it is shown again after the login. */
@@ -44,6 +45,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
     login(given);
   };
 
+  const wrong = error?.status === 401 ? REFUSAL : null;
   return html`<main class="login">
     <section class="card stack" aria-labelledby="login-title">
       <span class="brand"><${Mark} /><span>Armillary</span></span>
@@ -52,11 +54,11 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
       ${error && html`<${Refusal} error=${error} />`}
       ${usable.length > 1 && html`<${Segments} label="How to log in" value=${method} onChange=${setMethod} options=${usable.map((each) => [each, TITLES[each]])} />`}
       ${byLink ? html`<${Loading} what="Logging in…" />` : html`<form ref=${form} class="stack" aria-busy=${String(isBusy)} onSubmit=${submit}>
-        ${method === "token" && html`<${Field} label="Token" hint="The one that the command line uses, or a link from: armillary console">
+        ${method === "token" && html`<${Field} label="Token" error=${wrong} hint="The one that the command line uses, or a link from: armillary console">
           <input name="token" type="password" autocomplete="off" required /><//>`}
         ${method === "password" && html`
-          <${Field} label="User"><input name="username" autocomplete="username" required /><//>
-          <${Field} label="Password"><input name="password" type="password" autocomplete="current-password" required /><//>
+          <${Field} label="User" error=${wrong}><input name="username" autocomplete="username" required /><//>
+          <${Field} label="Password" error=${wrong}><input name="password" type="password" autocomplete="current-password" required /><//>
           <${Field} label="Project" hint="Optional: your only or first one"><input name="project" autocomplete="off" /><//>
           <details><summary>Domains</summary><div class="stack">
             <${Field} label="Domain of the user"><input name="user_domain" placeholder="Default" /><//>
@@ -70,5 +72,5 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
 
 function Refusal({ error }) {
   if (error.status !== 401) return html`<${Failure} error=${error} />`;
-  return html`<div class="note bad" role="alert"><div class="grow">${error.message}</div></div>`;
+  return html`<div class="note bad" role="alert" id=${REFUSAL}><div class="grow">${error.message}</div></div>`;
 }

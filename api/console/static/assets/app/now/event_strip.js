@@ -1,4 +1,5 @@
 // The live event strip: the newest first, with a filter and a pause.
+import * as clock from "../clock.js";
 import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Empty } from "../parts.js";
@@ -40,7 +41,7 @@ export function EventStrip({ wanted, onWanted, onGap }) {
       onState: setState,
       onGap: () => {
         number += 1;
-        waiting.push({ number, time: new Date().toISOString(), type: "reconnected", gap: true });
+        waiting.push({ number, time: new Date(clock.now()).toISOString(), type: "reconnected", gap: true });
         onGap?.();
       },
     });

@@ -4,6 +4,8 @@ import { html, needStyle, useEffect, useRef, useState } from "../dom.js";
 
 await needStyle("../../vendor/uplot.css", import.meta.url);
 
+/** Steps between the marks of an axis, whose numbers are counts or percent. */
+const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 const SHORTEST_SECONDS = 60; // a small chart begins at its right end and grows to the left
 
 export function Figure({ title, unit, times, values }) {
@@ -55,12 +57,12 @@ function optionsOf({ series, big, height, suffix, width }) {
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: of("soft"), grid: { stroke: of("line"), width: 1 }, ticks: { stroke: of("line"), width: 1 }, font: "11px system-ui" };
   const incrs = [1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 604800]; // seconds people count in
-  const elapsed = (plot, ticks) => ticks.map((each) => format.duration(each));
+  const elapsed = (plot, ticks) => ticks.map((each) => (each < 0 ? "" : format.duration(each)));
   const values = (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`);
   return {
     width, height, pxAlign: 0, legend: { show: big }, cursor: { show: big, drag: { x: false, y: false } },
     scales: { x: big ? { time: false } : { time: true, range: (plot, first, last) => [Math.min(first, last - SHORTEST_SECONDS), last] }, y: { range: (plot, low, high) => [0, Math.max(high * 1.15, 1)] } },
-    axes: big ? [{ ...axis, incrs, values: elapsed }, { ...axis, size: 54, values }] : [{ show: false }, { show: false }],
+    axes: big ? [{ ...axis, incrs, values: elapsed }, { ...axis, size: 54, values, incrs: WHOLE_STEPS }] : [{ show: false }, { show: false }],
     series: [
       { label: "Time", value: (plot, value) => (value === null ? "" : format.duration(value)) },
       ...series.map((each, index) => ({

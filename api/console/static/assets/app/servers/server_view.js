@@ -13,7 +13,7 @@ import { ServerMenu } from "./server_menu.js";
 import { lifeOf } from "./life.js";
 
 const REFRESH_MS = 2500;
-const ACTIONS_SHOWN = 30;
+const DETAILED_MAX = 30; // operations with their steps; older ones are listed without
 const HOST_MS = 15_000; // until a host counts as down takes longer
 const EVENTS = "os_compute_api:armillary:events";
 
@@ -49,10 +49,10 @@ async function load(id, isAllowed, signal) {
     optional(api.get(`${path}/os-instance-actions`, {}, signal)),
     isAllowed("os_compute_api:os-migrations:index") ? optional(api.get("/os-migrations", { instance_uuid: id }, signal)) : null,
   ]);
-  const brief = (actions?.instanceActions ?? []).slice(0, ACTIONS_SHOWN);
-  const full = await Promise.all(brief.map((each) => optional(stepsOf(path, each, signal))));
+  const brief = actions?.instanceActions ?? [];
+  const full = await Promise.all(brief.slice(0, DETAILED_MAX).map((each) => optional(stepsOf(path, each, signal))));
   const image = await optional(nameOfImage(server.server.image?.id, signal));
-  return { server: server.server, image, actions: full.map((each, index) => each ?? brief[index]), migrations: migrations?.migrations ?? [] };
+  return { server: server.server, image, actions: brief.map((each, index) => full[index] ?? each), migrations: migrations?.migrations ?? [] };
 }
 
 const imageNames = new Map(); // null for one that is gone, although its servers are there

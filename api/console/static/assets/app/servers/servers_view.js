@@ -5,7 +5,7 @@ import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded 
 import { nextMarker, Pager, Typed, usePage } from "../listing.js";
 import { address, go } from "../router.js";
 import { HostLink } from "../host_link.js";
-import { CREATE, DRY_RUN, useAllowed } from "../session.js";
+import { BY_HOST, CREATE, DRY_RUN, useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { ServerMenu } from "./server_menu.js";
 
@@ -17,7 +17,6 @@ const STATUSES = [
 ];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
 const SEE_HOSTS = "os_compute_api:os-extended-server-attributes";
-const BY_HOST = "os_compute_api:servers:allow_all_filters";
 const NEWEST_FIRST = { key: "created_at", down: true };
 /** Sort key of the API, if it sorts by what the column shows, title, and class of each column. */
 const COLUMNS = [

@@ -44,7 +44,7 @@ function Page({ data }) {
       </section>
       <div class="columns">
         <section class="card half" aria-labelledby="use-title"><h2 id="use-title">${format.className(resourceClass)} used</h2><${Lines} runs=${data.runs} name=${`used ${resourceClass}`} scale=${100} suffix=" %" /></section>
-        <section class="card half" aria-labelledby="refused-title"><h2 id="refused-title">Servers refused so far</h2><${Lines} runs=${data.runs} name="refused" scale=${1} suffix="" /></section>
+        <section class="card half" aria-labelledby="refused-title"><h2 id="refused-title">Servers refused so far</h2><${Lines} runs=${data.runs} name="refused" /></section>
         <section class="card half flush" aria-labelledby="compare-title"><h2 id="compare-title">${data.runs.length > 1 ? "The policies compared" : "In numbers"}</h2><${Comparison} data=${data} /></section>
         <section class="card half flush" aria-labelledby="refusals-title"><h2 id="refusals-title">Why servers were refused</h2><${Refusals} runs=${data.runs} /></section>
       </div>
@@ -63,7 +63,7 @@ function Policy({ run, fleet, at, groups, resourceClass, part, change }) {
   const hosts = useMemo(() => fleetAt(fleet, run.hosts, at), [fleet, run, at]);
   const now = useMemo(() => summary(hosts, resourceClass), [hosts, resourceClass]);
   return html`<div class="policy"><h2>${run.policy} <span class="hint">${format.percent(now.use)} of ${format.className(resourceClass)}, ${format.count(now.servers, "server")}, ${format.count(now.empty, "empty host")}${now.down ? `, ${now.down} down` : ""}</span></h2>
-    <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${() => {}} label=${`Hosts under ${run.policy}`}
+    <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} label=${`Hosts under ${run.policy}`}
       part=${part} onPart=${(now) => change({ at: now?.at, zoom: now?.zoom })}
       describe=${(row) => html`<b>${hosts.name[row]}</b><span>${hosts.state[row] ? "down" : "up"} · ${format.count(hosts.servers[row], "server")}</span>
         ${hosts.classes.filter((name) => hosts.capacity[name][row] > 0).map((name) => html`<span>${format.className(name)}: ${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])}</span>`)}`} /></div>`;
@@ -85,7 +85,7 @@ function summary(hosts, resourceClass) {
   return { use: total ? used / total : 0, servers, empty, down };
 }
 
-function Lines({ runs, name, scale, suffix }) {
+function Lines({ runs, name, scale = 1, suffix = "" }) {
   const series = runs.map((run, index) => ({ label: run.policy, values: run.series[name].map((value) => value * scale), colour: index, dash: index ? [6, 4] : undefined }));
   return html`<${Chart} key=${name} big height=${200} times=${runs[0].series.seconds} series=${series} suffix=${suffix} label=${`${name}: ${series.map((each) => `${each.label} ends at ${format.number(each.values.at(-1))}${suffix}`).join(", ")}`} />`;
 }

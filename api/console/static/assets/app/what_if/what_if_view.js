@@ -14,14 +14,20 @@ const CREATE_FLAVOR = ["os_compute_api:os-flavor-manage:create", "os_compute_api
 const CHOOSE_HOST = "compute:servers:create:requested_destination";
 const COUNT_MAX = 1000;
 
+/** Return an answer, or `none` where the policy refuses it: a request need not choose of each list. */
+const permitted = (answer, none) => answer.catch((error) => {
+  if (error.status !== 403) throw error;
+  return none;
+});
+
 /** A user who may not ask for dry runs has the form to create servers. */
 export function WhatIf({ query }) {
   const mayAsk = useAllowed()(DRY_RUN);
   const choices = useLoaded(async (signal) => {
     const [flavors, images, zones] = await Promise.all([
-      api.get("/flavors/detail", { limit: 1000 }, signal),
-      api.get("/images/detail", { limit: 1000 }, signal),
-      api.get("/os-availability-zone", {}, signal),
+      permitted(api.get("/flavors/detail", { limit: 1000 }, signal), { flavors: [] }),
+      permitted(api.get("/images/detail", { limit: 1000 }, signal), { images: [] }),
+      permitted(api.get("/os-availability-zone", {}, signal), { availabilityZoneInfo: [] }),
     ]);
     return {
       flavors: flavors.flavors, images: images.images,
