@@ -46,6 +46,7 @@ _PLACES = {
     "zone update": "zone_commands:ZoneUpdate",
     "zone remove": "zone_commands:ZoneRemove",
     "zone refresh": "zone_commands:ZoneRefresh",
+    "deploy remove-host": "deploy.commands:DeployRemoveHost",
     "deploy single": "deploy.commands:DeploySingle",
     "deploy add-cell": "deploy.commands:DeployAddCell",
     "deploy add-host": "deploy.commands:DeployAddHost",

@@ -2,12 +2,20 @@
 
 import stat
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 import requests
+import sqlalchemy as sa
 import yaml
 
+from armillary.db import Database
+from conductor.common.cell_db import services
+from programs.operator.deploy.broker import BrokerAdmin
+from rpc.signing import enrolment
+from rpc.signing.keys import load as load_key
+from rpc.signing.trust import AGENTS
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.clouds import services_of
 from tests.fixtures.deployment import BIN
@@ -25,6 +33,7 @@ or each in its own way:
     {bin}/armillary-conductor --config-file {root}/etc/armillary/cell-cell2.conf \
 --config-dir {root}/etc/armillary/cell-cell2.conf.d
 """
+NOW = datetime(2030, 1, 31, 12)
 NOWHERE = "http://127.0.0.1:9"
 SERVERS = [
     pytest.param(POSTGRESQL, marks=pytest.mark.postgresql, id="postgresql"),
@@ -129,6 +138,61 @@ def test_start_names_the_service_that_has_ended(command: Command) -> None:
         code, printed = command.run("stop", *root)
     assert code == 0, printed
     assert "compute" in printed
+
+
+def test_an_agent_is_removed_once_no_service_of_it_is_left(command: Command) -> None:
+    """Its account, its key, its entry; what is of other agents stays. It may be repeated."""
+    root = ("--root", str(command.root))
+    bundles = ("--bundles", str(command.folder), "--broker", "192.0.2.1:5672")
+    assert command.single("--host", "front")[0] == 0
+    assert command.run("add-host", *root, *bundles, "gone", "kept")[0] == 0
+    database = Database(url_of_cell(command), name="cell")
+    with database.writer() as session:
+        services.add(session, ["gone-1"], agent="gone", version=1, disabled=False, now=NOW)
+
+    code, printed = command.run("remove-host", *root, "gone")
+    assert code == 1
+    assert "armillary service delete gone-1" in printed
+    with database.writer() as session:
+        session.execute(sa.text("DELETE FROM services"))
+    database.dispose()
+
+    code, printed = command.run("remove-host", *root, "gone", "--dry-run")
+    planned = done(printed)
+    assert all_agents(command) == {"gone", "kept", "front"}
+    code, printed = command.run("remove-host", *root, "gone")
+    assert code == 0, printed
+    assert set(planned) <= set(done(printed))
+    assert all_agents(command) == {"kept", "front"}
+    code, printed = command.run("remove-host", *root, "gone")
+    assert (code, done(printed)) == (0, [])
+    code, printed = command.run("remove-host", *root, "front")
+    assert code == 1
+    assert "run deploy single --host none" in printed
+
+
+def url_of_cell(command: Command) -> str:
+    """Return the URL of the cell's database for its conductor."""
+    lines = (command.configuration / "cell-cell1.conf").read_text().splitlines()
+    return next(line for line in lines if line.startswith("connection")).partition(" = ")[2]
+
+
+def all_agents(command: Command) -> set[str]:
+    """Return the agents of the deployment: each has an account, a trusted key, and an entry."""
+    record = yaml.safe_load((command.configuration / "deployment.yaml").read_text())
+    own, prefix = record["settings"]["host"], f"{command.prefix}compute-"
+    keys = command.configuration / "signing"
+    trusted = enrolment.read(keys / "agents.json", AGENTS, load_key(keys / "root.key"))
+    names = [
+        {each["name"].removeprefix(prefix) for each in BrokerAdmin("rabbitmqctl").read()["users"]
+         if each["name"].startswith(prefix)},
+        {name.removeprefix("compute-") for name in trusted.identities},
+        {name.removeprefix(f"broker/{prefix}") for name in record["secrets"] if prefix in name},
+        {path.stem.removeprefix("compute-") for path in (keys / "elsewhere").iterdir()} | {own},
+    ]  # fmt: skip
+    entries = {*record["hosts"], own}
+    assert [each ^ entries for each in names] == [set()] * len(names)
+    return entries
 
 
 def assert_secrets_are_kept(command: Command) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import functools
 import hashlib
 import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
@@ -79,8 +81,15 @@ class BrokerAdmin:
         else:
             self._request("POST", text)
 
-    def _request(self, method: str, text: str | None) -> str:
-        url = f"{self._place.rstrip('/')}/api/definitions"
+    def delete_account(self, name: str) -> None:
+        """Delete an account, whose connections the broker closes. Raises Unavailable."""
+        if self._place == RABBITMQCTL:
+            run_program([RABBITMQCTL, "--quiet", "delete_user", name])
+        else:
+            self._request("DELETE", None, f"users/{quote(name, safe='')}")
+
+    def _request(self, method: str, text: str | None, path: str = "definitions") -> str:
+        url = f"{self._place.rstrip('/')}/api/{path}"
         try:
             response = requests.request(
                 method, url, data=text, timeout=_SECONDS_MAX,
@@ -135,6 +144,18 @@ def make(
     load = _once(lambda: admin.load({kind: each for kind, each in wanted.items() if each}))
     for verb, what, is_done in plan:
         steps.do(verb, what, load, is_done=is_done)
+
+
+def delete_accounts(admin: BrokerAdmin, steps: Steps, names: Iterable[str]) -> None:
+    """Delete the accounts that there are. Raises Unavailable, StepFailed."""
+    found = admin.read()
+    for name in names:
+        steps.do(
+            "delete",
+            f"broker account {name}",
+            functools.partial(admin.delete_account, name),
+            is_done=_find(found, "users", name=name) is None,
+        )
 
 
 def _once(act: Callable[[], None]) -> Callable[[], None]:

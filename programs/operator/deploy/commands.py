@@ -6,6 +6,7 @@ import re
 import socket
 from abc import abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,13 @@ class _WithServices(_WritingCommand):
             "this machine's socket",
         )  # fmt: skip
 
-    def deploy(self, parsed_args: Namespace, layout: Layout, wanted: Record) -> Deployment:
+    def deploy(
+        self,
+        parsed_args: Namespace,
+        layout: Layout,
+        wanted: Record,
+        removed_hosts: Collection[str] = (),
+    ) -> Deployment:
         """Apply a record and return the deployment."""
         made = Deployment(
             layout,
@@ -135,6 +142,7 @@ class _WithServices(_WritingCommand):
             adopts=parsed_args.adopt,
             overwrites=parsed_args.overwrite,
             starts=not parsed_args.no_start,
+            removed_hosts=removed_hosts,
         )
         made.apply()
         return made
@@ -351,6 +359,31 @@ class DeployAddCell(_AddCommand):
         made = self.deploy(parsed_args, layout, wanted)
         if not is_here:
             self.write_bundle(made, parsed_args.cell, parsed_args.bundles)
+
+
+class DeployRemoveHost(_WithServices):
+    """Remove agents of other machines: account, key and entry. May be repeated.
+
+    Before, stop the agent and delete its services with "armillary service delete", which is refused
+    while servers are there. What it has on its own machine stays.
+    """
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("hosts", nargs="+", metavar="host", type=_host, help="the agent's host")
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        layout = self.layout(parsed_args)
+        wanted = _record_of(layout)
+        _choose(wanted.settings, parsed_args)
+        if wanted.settings.host in parsed_args.hosts:
+            raise exception.Invalid(
+                reason=f"{wanted.settings.host} is this machine's own agent; run deploy single "
+                f"--host {NO_HOST}"
+            )
+        for host in parsed_args.hosts:
+            wanted.remove_host(host)
+        self.deploy(parsed_args, layout, wanted, removed_hosts=parsed_args.hosts)
 
 
 class DeployJoin(_WritingCommand):

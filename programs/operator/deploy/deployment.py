@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import hashlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from armillary import exception
 from armillary.db import Database
 from armillary.identity.passwords import hash_password
+from conductor.common.cell_db.services import hosts_of_agent
 from conductor.super_conductor.db import cells
 from programs import clouds_yaml
 from programs.operator.databases import API, DATABASES
@@ -39,6 +40,7 @@ from programs.operator.deploy.services import (
 from programs.operator.deploy.signing import Signing
 from programs.operator.deploy.steps import StepFailed, Steps, reason_of, run_program
 from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import COMPUTE
 
 _UNREACHABLE = (exception.DatabaseUnavailable, SQLAlchemyError)
 _CREDENTIALS = "admin-openrc"
@@ -55,6 +57,8 @@ class Deployment:
     adopts: bool = False
     overwrites: bool = False
     starts: bool = True
+    removed_hosts: Collection[str] = ()
+    """Agents of other machines that the record had, and whose accounts and keys are to go."""
 
     def __post_init__(self) -> None:
         self.steps = Steps(self.out, self.is_dry_run)
@@ -68,6 +72,7 @@ class Deployment:
     def apply(self) -> None:
         """Do all steps. Raises Conflict, Invalid, Unavailable and StepFailed."""
         self.record.check_hosts()
+        self._refuse_hosts_in_use()
         here = self.services.here()
         self._make_account()
         self._make_directories(here)
@@ -119,6 +124,20 @@ class Deployment:
     @property
     def _clouds(self) -> Path:
         return self.layout.configuration / clouds_yaml.FILE
+
+    def _refuse_hosts_in_use(self) -> None:
+        """Raise InUse if an agent that is to go has a service left, and so perhaps servers."""
+        for cell in self.record.cells if self.removed_hosts else ():
+            with self._open(cell_database(cell)) as database:
+                for agent in self.removed_hosts:
+                    hosts = database.read(hosts_of_agent, agent)
+                    if hosts:
+                        raise exception.InUse(
+                            what=f"The agent {agent}",
+                            reason="stop it on its machine, then delete its services, which is "
+                            "refused while servers are there: armillary service delete "
+                            f"{' '.join(sorted(hosts))}",
+                        )
 
     # Machine --------------------------------------------------------------------------------------
 
@@ -266,6 +285,12 @@ class Deployment:
         broker.make(
             BrokerAdmin(settings.broker_admin), self.steps, vhosts, accounts, adopts=self.adopts
         )
+        removed = [
+            broker_accounts.account_name(COMPUTE, host, settings.prefix)
+            for host in self.removed_hosts
+        ]
+        if removed:
+            broker.delete_accounts(BrokerAdmin(settings.broker_admin), self.steps, removed)
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -278,7 +303,9 @@ class Deployment:
         elsewhere = list(self.elsewhere().values())
         for service in elsewhere:
             self.signing.make_key_elsewhere(service)
-        self.signing.trust(every, elsewhere)
+        self.signing.trust(every, elsewhere, self.removed_hosts)
+        for host in self.removed_hosts:
+            self.signing.delete_key_elsewhere(host)
         self._write_credentials()
         return write_configuration(self.layout, self.files, every, root_key)
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from armillary import exception, host_patterns, private_files
+from rpc.broker.broker_accounts import COMPUTE, account_name
 
 _VERSION = 1
 _SECRET_BYTES = 24
@@ -99,6 +100,11 @@ class Record:
     def add_cell(self, name: str, *, is_here: bool) -> CellRecord:
         """Return the record of a cell, made with a new UUID if it is missing."""
         return self.cells.setdefault(name, CellRecord(str(uuid.uuid4()), is_here))
+
+    def remove_host(self, host: str) -> None:
+        """Forget an agent on another machine, and the password of its account."""
+        self.hosts.pop(host, None)
+        self.secrets.pop(f"broker/{account_name(COMPUTE, host, self.settings.prefix)}", None)
 
 
 def load(path: Path) -> Record | None:

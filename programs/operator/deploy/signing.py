@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from armillary import exception
@@ -39,7 +39,7 @@ class Signing:
 
     def key_elsewhere(self, service: Service) -> Path:
         """Return the file of another machine's key, to be deleted here once that machine has it."""
-        return self.layout.keys / "elsewhere" / f"{identity_name(service)}.key"
+        return self._elsewhere(identity_name(service))
 
     def make_key_elsewhere(self, service: Service) -> None:
         """Make the key of another machine's service, unless the list has one."""
@@ -49,8 +49,17 @@ class Signing:
         if current is None or identity_name(service) not in current.identities:
             self._make(self.key_elsewhere(service), is_services=False)
 
-    def trust(self, services: Iterable[Service], elsewhere: Iterable[Service]) -> None:
-        """Bring both lists up to date, and copy them to the services of this machine."""
+    def trust(
+        self,
+        services: Iterable[Service],
+        elsewhere: Iterable[Service],
+        removed_hosts: Collection[str] = (),
+    ) -> None:
+        """Bring both lists up to date, and copy them to the services of this machine.
+
+        The agents of ``removed_hosts`` are in no list any more.
+        """
+        removed = {agent_name(host) for host in removed_hosts}
         local = list(services)
         files = {each: each.key(self.layout) for each in local}
         files |= {each: self.key_elsewhere(each) for each in elsewhere}
@@ -61,7 +70,7 @@ class Signing:
         for kind in (SERVICES, AGENTS):
             of_kind = {each: known[each] for each in known if trust.kind_of(each.role) == kind}
             lacks = any(trust.kind_of(each.role) == kind for each in lacking)
-            self._update(kind, of_kind, lacks=lacks)
+            self._update(kind, of_kind, removed, lacks=lacks)
             for service in local:
                 if kind == SERVICES or service.hears_agents:
                     self._copy(kind, service)
@@ -81,16 +90,30 @@ class Signing:
 
         self.steps.do("create", f"key {path}", make, is_done=path.exists())
 
+    def delete_key_elsewhere(self, host: str) -> None:
+        """Delete the key of another machine's agent, if it is still here."""
+        path = self._elsewhere(agent_name(host))
+        self.steps.do("delete", f"key {path}", path.unlink, is_done=not path.exists())
+
+    def _elsewhere(self, name: str) -> Path:
+        return self.layout.keys / "elsewhere" / f"{name}.key"
+
     def _update(
-        self, kind: str, services: Mapping[Service, PublicKey | None], *, lacks: bool
+        self,
+        kind: str,
+        services: Mapping[Service, PublicKey | None],
+        removed: Collection[str],
+        *,
+        lacks: bool,
     ) -> None:
         path = self._file(kind)
         root = keys.load(self.root_file) if self.root_file.exists() else None
         current = enrolment.read(path, kind, root) if root else trust.TrustList(kind, 0, [])
         wanted = [_wanted(current, each, key) for each, key in services.items()]
-        changes = {
+        changes: dict[str, Identity | None] = {
             each.name: each for each in wanted if each and each != current.identities.get(each.name)
         }
+        changes |= dict.fromkeys(current.identities.keys() & removed)
 
         def write() -> None:
             assert root is not None, "made before"
@@ -124,7 +147,12 @@ def identity_of(service: Service, key: PublicKey) -> Identity:
 
 def identity_name(service: Service) -> str:
     """Return the name of a service in the trust list."""
-    return f"compute-{service.scope}" if service.is_agent else service.name
+    return agent_name(service.scope or "") if service.is_agent else service.name
+
+
+def agent_name(host: str) -> str:
+    """Return the name of an agent in the trust list."""
+    return f"compute-{host}"
 
 
 def _wanted(current: trust.TrustList, service: Service, key: PublicKey | None) -> Identity | None:

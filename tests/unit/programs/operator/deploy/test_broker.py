@@ -1,12 +1,18 @@
 """Definitions of the broker, as ``rabbitmqctl`` prints them."""
 
+import io
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from armillary import exception
 from programs.operator.deploy import broker
 from programs.operator.deploy.broker import RABBITMQCTL, READ_ATTEMPTS_MAX, BrokerAdmin
+from programs.operator.deploy.steps import Steps
+from tests.fixtures.programs.serving import serving
 
 _PROGRAM = """#!/bin/sh
 echo called >> {calls}
@@ -31,3 +37,22 @@ def test_definitions_that_are_none_are_asked_for_again(
     else:
         assert BrokerAdmin(RABBITMQCTL).read() == {"users": []}
     assert len(calls.read_text().split()) == min(right_from, READ_ATTEMPTS_MAX)
+
+
+@pytest.mark.parametrize("is_dry_run", [False, True], ids=["run", "dry run"])
+def test_accounts_that_are_there_are_deleted_by_the_management_api(is_dry_run: bool) -> None:
+    """With a name that is not a path of its own; those that are gone are left alone."""
+    users, deleted = [{"name": "compute-a/b"}, {"name": "compute-c"}], []
+
+    def management(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] == "DELETE":
+            deleted.append(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps({"users": users}).encode()]
+
+    steps = Steps(io.StringIO(), is_dry_run)
+    with serving(management) as server:
+        admin = BrokerAdmin("http://{}:{}".format(*server.address))
+        broker.delete_accounts(admin, steps, ["compute-a/b", "compute-gone"])
+    assert deleted == ([] if is_dry_run else ["/api/users/compute-a%2Fb"])
+    assert (steps.done, steps.unchanged) == (["broker account compute-a/b"], 1)

@@ -1,6 +1,7 @@
 """Trust lists that ``armillary-manage deploy`` keeps up to date."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from programs.operator.deploy.services import Services, cell_database
 from programs.operator.deploy.signing import Signing
 from programs.operator.deploy.steps import Steps
 from rpc.signing import enrolment, keys
-from rpc.signing.trust import SERVICES, Identity
+from rpc.signing.trust import AGENTS, SERVICES, Identity
 
 KEYS = "etc/armillary/signing"
 
@@ -27,13 +28,16 @@ def record() -> Record:
     return made
 
 
-def trusted(folder: Path, record: Record) -> dict[str, Identity]:
-    """Bring the lists up to date; return the identities of services."""
+def trusted(
+    folder: Path, record: Record, kind: str = SERVICES, removed_hosts: Sequence[str] = ()
+) -> dict[str, Identity]:
+    """Bring the lists up to date; return the identities of one of them."""
     layout, steps = Layout(folder), Steps(io.StringIO())
     signing = Signing(layout, steps, Files(layout, steps, overwrites=False))
     databases = ("api", "cell0", "placement", *map(cell_database, record.cells))
     services = Services(record, layout, dict.fromkeys(databases, "sqlite://"))
     here, elsewhere = services.here(), [services.cell_conductor("cell2")]
+    elsewhere += [services.agent(host, one.cell, one.driver) for host, one in record.hosts.items()]
     (folder / KEYS / "elsewhere").mkdir(parents=True, exist_ok=True)
     for service in here:
         service.state(layout).mkdir(parents=True, exist_ok=True)
@@ -42,9 +46,9 @@ def trusted(folder: Path, record: Record) -> dict[str, Identity]:
         signing.make_key(service)
     for service in elsewhere:
         signing.make_key_elsewhere(service)
-    signing.trust(here, elsewhere)
+    signing.trust(here, elsewhere, removed_hosts)
     root = keys.load(folder / KEYS / "root.key")
-    return enrolment.read(folder / KEYS / "services.json", SERVICES, root).identities
+    return enrolment.read(folder / KEYS / f"{kind}.json", kind, root).identities
 
 
 def test_a_cell_is_enrolled_for_the_hosts_of_its_agents(tmp_path: Path, record: Record) -> None:
@@ -65,6 +69,19 @@ def test_a_cell_whose_key_is_elsewhere_gets_further_hosts(tmp_path: Path, record
     after = trusted(tmp_path, record)["cell-cell2"]
     assert (before.hosts, after.hosts) == ((), ("rack1-4",))
     assert [key.public.text for key in after.keys] == [key.public.text for key in before.keys]
+
+
+def test_the_agent_of_a_removed_host_is_trusted_no_more(tmp_path: Path, record: Record) -> None:
+    """Others are; a further run changes nothing."""
+    for host in ("gone", "kept"):
+        record.hosts[host] = HostRecord("cell1", [], "process")
+    assert {"compute-gone", "compute-kept"} <= trusted(tmp_path, record, AGENTS).keys()
+    record.remove_host("gone")
+    found = trusted(tmp_path, record, AGENTS, removed_hosts=["gone"])
+    assert found.keys() == {"compute-front", "compute-kept"}
+    before = (tmp_path / KEYS / "agents.json").read_text()
+    trusted(tmp_path, record, AGENTS, removed_hosts=["gone"])
+    assert (tmp_path / KEYS / "agents.json").read_text() == before
 
 
 def test_no_two_cells_may_have_hosts_of_the_same_names(record: Record) -> None:
