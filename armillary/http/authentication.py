@@ -9,6 +9,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.call import Document
+from armillary.http.wsgi_middleware import UNANSWERED
 from armillary.identity.accounts import with_implied_roles
 from armillary.identity.builtin import BuiltInIdentity
 
@@ -144,8 +145,11 @@ def is_anonymous(req: falcon.Request) -> bool:
 def of_keystone(req: falcon.Request) -> Caller | None:
     """Return the identity that keystonemiddleware, which validated the token, put into the headers.
 
-    The middleware removes such headers of the client.
+    The middleware removes such headers of the client. Raises Unavailable if Keystone did not
+    answer: a client whose token is called invalid would log in again, or log its user out.
     """
+    if req.env.get(UNANSWERED):
+        raise exception.Unavailable(reason="Keystone does not answer; try again later")
     if req.get_header("X-Identity-Status") != CONFIRMED:
         return None
     audit_ids = req.env.get("keystone.token_info", {}).get("token", {}).get("audit_ids", [])

@@ -69,12 +69,46 @@ def _named_by_proxy(app: WsgiApp) -> WsgiApp:
     return named
 
 
+UNANSWERED = "armillary.keystone_unanswered"
+"""Key of a WSGI environment whose token could not be validated, as Keystone did not answer."""
+
+
 def _with_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     """Validate tokens with ``[keystone_authtoken]``; requests without a valid one are passed on.
 
     The application knows which paths are public. Keystone adds its address to responses with 401.
     """
+    from keystoneauth1 import exceptions as client_errors
     from keystonemiddleware import auth_token
 
+    class Deferring(auth_token.AuthProtocol):  # type: ignore[misc]
+        """Tells a token that could not be validated from one that is not valid."""
+
+        def process_request(self, request: Any) -> Any:
+            try:
+                return super().process_request(request)
+            except _NoAnswer:
+                request.user_token_valid = False
+                request.environ[UNANSWERED] = True
+                return None
+
+        def fetch_token(self, token: str, **how: Any) -> Any:
+            try:
+                return super().fetch_token(token, **how)
+            except auth_token.InvalidToken as error:
+                if isinstance(error.__context__, unanswered):
+                    raise _NoAnswer from error
+                raise
+
+    unanswered = (
+        client_errors.ConnectFailure,
+        client_errors.DiscoveryFailure,
+        client_errors.RequestTimeout,
+        auth_token.ServiceError,
+    )
     settings = {"oslo_config_config": conf, "delay_auth_decision": True}
-    return auth_token.AuthProtocol(app, settings)
+    return Deferring(app, settings)
+
+
+class _NoAnswer(Exception):
+    """Keystone could not be asked whose a token is."""

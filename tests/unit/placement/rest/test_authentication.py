@@ -144,6 +144,21 @@ def test_with_keystone_headers_bring_no_rights(with_keystone: PlacementApi) -> N
     assert with_keystone.get(PROVIDERS, token="token-reader", headers=headers).status_code == 403
 
 
+def test_a_token_that_keystone_cannot_be_asked_about_is_not_called_invalid(
+    with_keystone: PlacementApi, keystone: StandInKeystone
+) -> None:
+    """A client would log in again, or log its user out; what needs no token is answered."""
+    assert with_keystone.get(PROVIDERS, token="token-admin").status_code == 200
+    keystone.is_down = True
+    answer = with_keystone.get(PROVIDERS, token="token-never-seen")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+    assert with_keystone.get("/", token="token-never-seen").status_code == 200
+    assert with_keystone.get(PROVIDERS, token=None).status_code == 401
+    keystone.is_down = False
+    assert with_keystone.get(PROVIDERS, token="token-never-seen").status_code == 401
+
+
 def test_who_is_not_let_in_learns_where_tokens_are(
     with_keystone: PlacementApi, keystone: StandInKeystone
 ) -> None:
