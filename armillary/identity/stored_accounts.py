@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import unicodedata
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -161,11 +162,16 @@ def _with_entry(stored: Stored, listed: Accounts, entry: User | Project) -> Stor
     field = _FIELDS[type(entry)]
     others = _without(_entries(stored, type(entry)), entry.id)
     known = [*_entries(listed, type(entry)).values(), *others.values()]
-    if any(entry.name == other.name for other in known):
+    if any(_as_read(entry.name) == _as_read(other.name) for other in known):
         raise exception.AccountExists(kind=field[:-1], field="name", value=entry.name)
     _require_room(field, known)
     changed: dict[str, Any] = {field: {**others, entry.id: entry}}
     return dataclasses.replace(stored, **changed)
+
+
+def _as_read(name: str) -> str:
+    """Return a name with one spelling of what reads the same, such as a letter with its accent."""
+    return unicodedata.normalize("NFKC", name)
 
 
 def _merge(listed: Accounts, stored: Stored) -> Accounts:

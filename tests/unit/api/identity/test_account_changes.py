@@ -121,6 +121,19 @@ def test_the_token_file_comes_first(root: Administrator, web: Client) -> None:
     assert len(get(web, f"{V3}/auth/tokens", token, **subject).json["token"]["roles"]) == 2
 
 
+@pytest.mark.parametrize("kind", ["user", "project"])
+@pytest.mark.parametrize(
+    "twin", ["zoe\u0301", "\uff5ao\u00e9"], ids=["accent-apart", "wide-letter"]
+)
+def test_no_name_reads_as_another_one(root: Administrator, kind: str, twin: str) -> None:
+    """A role would be given to the one, and the other would have it."""
+    root.make(kind, name="zo\u00e9")
+    other = root.make(kind, name="zoe")
+    assert root.send("POST", f"{kind}s", {kind: {"name": twin}}).status_code == 409
+    renamed = root.send("PATCH", f"{kind}s/{other['id']}", {kind: {"name": twin}})
+    assert renamed.status_code == 409
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [
