@@ -25,9 +25,12 @@ def create_user(call: Call) -> Answer:
 
 
 def update_user(call: Call) -> Answer:
-    """Change a user."""
+    """Change a user; the tokens of one that is disabled end, and do not come back."""
     values = _user_values(call.body["user"])
-    return _user(call, call.identity.stored.update(User, call.path["user_id"], values))
+    user = call.identity.stored.update(User, call.path["user_id"], values)
+    if not user.is_enabled:
+        call.identity.end_tokens(user.id)
+    return _user(call, user)
 
 
 def delete_user(call: Call) -> Answer:

@@ -105,6 +105,10 @@ class BuiltInIdentity:
             roles = user.roles[project.id] if listed is None else listed.identity.roles
         return Holder(claims, user, project, roles, listed)
 
+    def end_tokens(self, user_id: str) -> None:
+        """End all tokens issued to a user until now. Raises OSError."""
+        self.signed.revoke_all(user_id, self.expiry(None))
+
     def expiry(self, earlier: Claims | None) -> int:
         """Return when a new token expires: not after the one that it was got with."""
         expires_at = int(self._clock()) + self._lifetime_seconds

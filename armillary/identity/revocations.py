@@ -1,7 +1,7 @@
 """Revoked tokens: a small file, shared by the processes that accept tokens."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,28 @@ class Revocations:
             revoked = _without_expired(known, now)
             of_user = revoked.tokens.setdefault(user_id, {})
             of_user[audit_id] = expires_at
-            if len(of_user) > TOKENS_OF_USER_MAX:
-                _until, expiry = revoked.before.get(user_id, (0, 0))
-                revoked.before[user_id] = [now, max(expiry, *of_user.values())]
-                del revoked.tokens[user_id]
-            return revoked
+            return _with_all(revoked, user_id, now, 0) if _are_many(of_user) else revoked
 
         self._file.change(with_token)
+
+    def add_all(self, user_id: str, expires_at: int) -> None:
+        """Revoke all tokens of a user that were issued until now. Raises OSError."""
+        now = int(self._clock())
+        self._file.change(
+            lambda known: _with_all(_without_expired(known, now), user_id, now, expires_at)
+        )
+
+
+def _are_many(of_user: Mapping[str, int]) -> bool:
+    return len(of_user) > TOKENS_OF_USER_MAX
+
+
+def _with_all(revoked: _Revoked, user_id: str, now: int, expires_at: int) -> _Revoked:
+    """Return what is revoked, with all tokens of a user; the last one ends at ``expires_at``."""
+    of_user = revoked.tokens.pop(user_id, {})
+    _until, expiry = revoked.before.get(user_id, (0, 0))
+    revoked.before[user_id] = [now, max(expiry, expires_at, *of_user.values())]
+    return revoked
 
 
 def _parse(stored: dict[str, Any]) -> _Revoked:

@@ -81,6 +81,10 @@ class SignedTokens:
         """Make a token invalid in all processes. Raises OSError."""
         self._revocations.add(claims.user_id, claims.audit_id, claims.expires_at)
 
+    def revoke_all(self, user_id: str, expires_at: int) -> None:
+        """Make all tokens of a user invalid, the last of which ends then. Raises OSError."""
+        self._revocations.add_all(user_id, expires_at)
+
     def _signed_claims(self, token: str) -> Claims | None:
         with suppress(OSError):
             # Any of the keys: an older one was in use before a rotation.

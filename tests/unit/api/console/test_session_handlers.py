@@ -153,6 +153,19 @@ def test_logging_out_ends_what_was_copied(new_browser: NewBrowser) -> None:
     assert thief.send("GET", SESSION).json()["session"] is None
 
 
+def test_logging_out_ends_what_was_copied_although_the_token_is_valid_on(
+    new_browser: NewBrowser,
+) -> None:
+    """One that the user logged in with, instead of a password, is not the session's to revoke."""
+    browser, thief = new_browser(), new_browser()
+    browser.accepted(browser.send("POST", SESSION, json={"token": TOKEN}))
+    thief.session.cookies.update(browser.session.cookies)
+    assert thief.send("GET", SERVERS).status_code == 200
+    assert browser.send("DELETE", SESSION).status_code == 204
+    assert thief.send("GET", SERVERS).status_code == 401
+    assert thief.send("GET", SERVERS, headers={"X-Auth-Token": TOKEN}).status_code == 200
+
+
 def test_another_page_cannot_log_a_user_out_or_in(browser: Tab) -> None:
     """Nor make the browser use the attacker's account."""
     browser.log_in("alice")

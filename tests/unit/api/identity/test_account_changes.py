@@ -94,6 +94,21 @@ def test_a_user_made_by_request_works_like_one_of_the_file(
         assert statuses == ([404, 404] if path.startswith(grants) else [204, 404])
 
 
+def test_a_token_does_not_come_back_when_its_user_is_enabled_again(
+    root: Administrator, web: Client, conf: cfg.ConfigOpts, client: SuperConductorClient
+) -> None:
+    """The user was perhaps disabled because it was stolen; this holds in other processes, too."""
+    project, user = root.make("project", name="comets"), root.make("user", name="bob", password="x")
+    root.send("PUT", f"projects/{project['id']}/users/{user['id']}/roles/member")
+    wanted = asked("bob", "x", scope=of_project("comets"))
+    token = web.simulate_post(f"{V3}/auth/tokens", json=wanted).headers["X-Subject-Token"]
+    assert get(web, "/v2.1/servers", token).status_code == 200
+    for is_enabled in (False, True):
+        assert root.send("PATCH", f"users/{user['id']}", {"user": {"enabled": is_enabled}})
+    for each in (web, Client(make_front(conf, conductor=client))):
+        assert get(each, "/v2.1/servers", token).status_code == 401
+
+
 def test_the_token_file_comes_first(root: Administrator, web: Client) -> None:
     """What it has stays as it is, but its users can get more roles."""
     refused = [
