@@ -89,9 +89,12 @@ def cache_images(call: Call) -> Answer:
 
 
 def _aggregate_id(call: Call) -> str:
-    """Return the id or UUID of the path. Raises Invalid for what no aggregate could have."""
+    """Return the id or UUID of the path. Raises Invalid for what is neither.
+
+    A negative number is one that no aggregate has, as in Nova.
+    """
     wanted = call.path["aggregate_id"]
-    if not (is_integer_id(wanted) or is_uuid_in_any_case(wanted)):
+    if not (is_integer_id(wanted.removeprefix("-")) or is_uuid_in_any_case(wanted)):
         raise invalid("aggregate_id", wanted, "It must be the number or UUID of an aggregate")
     return wanted
 

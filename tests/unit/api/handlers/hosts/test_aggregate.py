@@ -74,7 +74,13 @@ def test_a_host_must_be_there(action: Any, status: int, one: str, api: Api) -> N
 
 @pytest.mark.parametrize(
     ("wanted", "status"),
-    [("ssd", 400), ("1.5", 400), ("2", 404), ("4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11", 404)],
+    [
+        ("ssd", 400),
+        ("1.5", 400),
+        ("2", 404),
+        ("-1", 404),
+        ("4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11", 404),
+    ],
 )
 def test_an_identifier_is_a_number_or_a_uuid(
     wanted: str, status: int, one: str, api: Api, client: SuperConductorClient
