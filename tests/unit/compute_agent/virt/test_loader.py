@@ -47,7 +47,7 @@ def test_an_unknown_driver_is_told_with_those_there_are(conf: cfg.ConfigOpts) ->
 def test_two_hosts_of_one_name_are_refused(conf: cfg.ConfigOpts) -> None:
     """They would be one record."""
     conf.set_override("host", "sim-2")
-    with pytest.raises(exception.ConfigurationError, match="hosts of one name: sim-2"):
+    with pytest.raises(exception.ConfigurationError, match="with the same name: sim-2"):
         hosts(conf, "process", "simulated")
 
 
