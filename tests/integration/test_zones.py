@@ -439,9 +439,10 @@ def test_claims_are_held_once_whichever_super_conductor_is_killed(
             answered(root, "DELETE", f"{CLAIMS}/{claim_id}")
     wait_for(lambda: claim_states(root) == {}, "all claims have ended", PATIENCE_SECONDS, 0.3)
     assert held_gb(zones) == {"root": 0, "us": 0, "eu-1": 0}
+    # Not counted: the mark with which a zone refuses a create that comes after the claim's end.
+    claims = "SELECT count(*) FROM claims WHERE kind <> ''"
     wait_for(
-        lambda: [zone.count("api", "SELECT count(*) FROM claims") for zone in zones.values()]
-        == [0, 0, 0, 0],
+        lambda: [zone.count("api", claims) for zone in zones.values()] == [0, 0, 0, 0],
         "no zone knows a claim", PATIENCE_SECONDS, 0.3,
     )  # fmt: skip
 
