@@ -95,6 +95,8 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             super().ensure_connection()
             return
         self._set_current_channel(None)
+        if not self.connection.connected:
+            self.connection.collect()  # kombu would drop the broken one with its socket open
         self.connection.connect_timeout = min(limit, _RECONNECT_SECONDS_MAX)
         try:
             with self.outage.waiting():

@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from rpc import rabbit
+from rpc import oslo_internals, rabbit
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
@@ -68,6 +68,7 @@ class EchoAPI(Interface):
 BUSY_SECONDS = 5  # the broker closes a connection after three missed heartbeats, of a second each
 QUIET_SECONDS_MAX = 1.0  # a process that is stalled for longer sends no heartbeat either
 TRIES = 5
+CLOSED = -1
 
 
 class StrangerAPI(EchoAPI):
@@ -399,6 +400,19 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     about = [each for each in caplog.records if "uplicate" in each.getMessage()]
     about += [each for each in caplog.records if "received before" in each.getMessage()]
     assert {each.levelno for each in about} == {logging.DEBUG}
+
+
+def test_a_broken_connection_leaves_no_socket_open(bus: Bus, echo: Echo) -> None:
+    """The heartbeats notice it, and connect again; the broker has said nothing."""
+    api = EchoAPI(bus, timeout_seconds=SECONDS_MAX)
+    assert api.echo(admin_context(), 1) == 1
+    with oslo_internals.driver_of(bus.transport)._get_connection() as pooled:
+        connection = pooled.connection
+        broken = connection.channel.connection.sock
+        broken.shutdown(socket.SHUT_RDWR)
+        connection.ensure_connection()
+        assert broken.fileno() == CLOSED
+    assert api.echo(admin_context(), 2) == 2
 
 
 def _permit(user: str, vhost: str, names: str) -> None:
