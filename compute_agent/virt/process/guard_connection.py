@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from compute_agent.virt.process import process_shim
+from compute_agent.virt.process.shim.guard_address import guard_address, peer
 
 ANSWER_SECONDS_MAX = 5.0
 ANSWER = b"ok"
@@ -23,11 +23,11 @@ def connected(directory: Path) -> Iterator[socket.socket | None]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_SECONDS_MAX)
         try:
-            connection.connect(process_shim.guard_address(directory))
+            connection.connect(guard_address(directory))
         except ConnectionRefusedError:
             yield None
             return
-        if process_shim.peer(connection)[1] != os.geteuid():
+        if peer(connection)[1] != os.geteuid():
             yield None
             return
         connection.settimeout(max(0.1, deadline - time.monotonic()))

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 
-from compute_agent.virt.process import process_shim
+from compute_agent.virt.process.shim.process_stats import read_stat
 
 STOPPED = "Tt"
 """States of stopped processes in ``/proc``; the second one is being traced."""
@@ -44,7 +44,7 @@ def thaw(shim: int | None, members: Members) -> None:
 
 def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped, or has ended."""
-    stat = process_shim.read_stat(pid)
+    stat = read_stat(pid)
     return stat is None or stat.has_ended or stat.state in STOPPED
 
 

@@ -4,8 +4,10 @@ import os
 import signal
 from pathlib import Path
 
-from compute_agent.virt.process import guard_connection, process_freezing, process_shim
-from compute_agent.virt.process.process_guest import HELD, ProcessGuest
+from compute_agent.virt.process import guard_connection, process_freezing
+from compute_agent.virt.process.process_guest import ProcessGuest
+from compute_agent.virt.process.shim.guard_address import guard_prefix, peer
+from compute_agent.virt.process.shim.json_files import HELD, write_json
 
 PAUSED = "paused"
 _SOCKETS = Path("/proc/net/unix")
@@ -13,7 +15,7 @@ _SOCKETS = Path("/proc/net/unix")
 
 def list_guarded(parent: Path) -> set[str]:
     """Return the instances below a directory that have a living supervisor on this machine."""
-    prefix = f"@{process_shim.guard_prefix(parent)}"
+    prefix = f"@{guard_prefix(parent)}"
     found = set()
     for line in _SOCKETS.read_text(encoding="utf-8", errors="replace").splitlines():
         name = line.rpartition(" ")[2]
@@ -33,7 +35,7 @@ def restore(guest: ProcessGuest) -> None:
     with guard_connection.connected(guest.directory) as connection:
         if connection is None:
             return
-        pid, _uid = process_shim.peer(connection)
+        pid, _uid = peer(connection)
         is_stopped = process_freezing.is_stopped(pid)
         if is_stopped:  # its workload stays where it is
             os.kill(pid, signal.SIGCONT)
@@ -45,5 +47,5 @@ def restore(guest: ProcessGuest) -> None:
             (guest.directory / HELD).unlink(missing_ok=True)
             return
         if guest.held is None:  # it was stopped before it could take note of that
-            process_shim.write_json(guest.directory / HELD, PAUSED)
+            write_json(guest.directory / HELD, PAUSED)
         os.kill(pid, signal.SIGSTOP)

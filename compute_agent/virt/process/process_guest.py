@@ -25,13 +25,22 @@ from compute_agent.virt.process import (
     process_output,
     process_shim,
 )
-from compute_agent.virt.process.process_shim import ProcessId, ProcessSpec, StartError
+from compute_agent.virt.process.shim import supervisor
+from compute_agent.virt.process.shim.json_files import HELD, UNCONFIRMED, write_json
+from compute_agent.virt.process.shim.process_stats import (
+    ProcessId,
+    all_stats,
+    boot_id,
+    descendants,
+    read_stat,
+)
+from compute_agent.virt.process.shim.spec import ProcessSpec, read_spec, user_of, write_spec
+from compute_agent.virt.process.shim.workload import StartError
 
 SHIM = Path(process_shim.__file__)
 DRAFT = ".draft-"
 TRASH = ".trash-"
 DETACHED = "detached.json"
-HELD = process_shim.HELD
 RESCUE = "rescue.json"
 ASIDE = "aside.json"
 TICK_SECONDS = 0.02
@@ -103,7 +112,7 @@ class ProcessGuest:
 
     def spec(self) -> ProcessSpec | None:
         """Return its stored specification, or None if there is none."""
-        return process_shim.read_spec(self._directory)
+        return read_spec(self._directory)
 
     def status(self) -> ProcessStatus | None:
         """Return its status; None if it never started to run."""
@@ -145,7 +154,7 @@ class ProcessGuest:
                 drive.mkdir(mode=0o700)
                 process_files.unpack(drive, process_files.tree(config_files))
             self._write_spec(draft, spec)
-            (draft / process_shim.UNCONFIRMED).touch(mode=0o600)
+            (draft / UNCONFIRMED).touch(mode=0o600)
             draft.rename(self._directory)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -196,16 +205,16 @@ class ProcessGuest:
     @property
     def is_confirmed(self) -> bool:
         """Whether the conductor knows that it is here."""
-        return not (self._directory / process_shim.UNCONFIRMED).exists()
+        return not (self._directory / UNCONFIRMED).exists()
 
     def confirm(self) -> None:
         """Record that the conductor knows that it is here."""
-        (self._directory / process_shim.UNCONFIRMED).unlink(missing_ok=True)
+        (self._directory / UNCONFIRMED).unlink(missing_ok=True)
 
     def note_detached(self, is_detached: bool) -> None:
         """Store whether it is detached. Raises OSError."""
         if is_detached:
-            process_shim.write_json(self._directory / DETACHED, True)
+            write_json(self._directory / DETACHED, True)
         else:
             (self._directory / DETACHED).unlink(missing_ok=True)
 
@@ -219,7 +228,7 @@ class ProcessGuest:
 
     def hold(self, power_state: str) -> None:
         """Stop its processes where they are; idempotent. Raises TimeoutError, OSError."""
-        process_shim.write_json(self._directory / HELD, power_state)
+        write_json(self._directory / HELD, power_state)
         shim = self._shim_pid()
         if shim is not None and not process_freezing.is_stopped(shim):
             with contextlib.suppress(OSError):  # it only matters if the directory is lost
@@ -242,10 +251,10 @@ class ProcessGuest:
 
     def _living(self) -> list[int]:
         processes = self._processes()
-        if processes is None or processes.boot_id != process_shim.boot_id():
+        if processes is None or processes.boot_id != boot_id():
             return []
         shim = self._shim_pid()
-        below = [] if shim is None else process_shim.descendants(shim)
+        below = [] if shim is None else descendants(shim)
         return [*{*below, *_members(processes.workload)}]
 
     def living_processes(self) -> list[int]:
@@ -263,7 +272,7 @@ class ProcessGuest:
     def note_rescue(self, image: Any) -> None:
         """Store the image that it is rescued with; None: its own. Raises OSError."""
         if image is not None:
-            process_shim.write_json(self._directory / RESCUE, image)
+            write_json(self._directory / RESCUE, image)
         else:
             (self._directory / RESCUE).unlink(missing_ok=True)
 
@@ -278,7 +287,7 @@ class ProcessGuest:
     def note_aside(self, ran: bool | None) -> None:
         """Store whether it runs before it is set aside; None: it is back. Raises OSError."""
         if ran is not None:
-            process_shim.write_json(self._directory / ASIDE, ran)
+            write_json(self._directory / ASIDE, ran)
         else:
             (self._directory / ASIDE).unlink(missing_ok=True)
 
@@ -306,11 +315,11 @@ class ProcessGuest:
             spec = self.spec()
             grace_seconds = 0.0 if spec is None else spec.stop_grace_seconds
         is_hard = is_hard or self.held is not None
-        deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
+        deadline = time.monotonic() + grace_seconds + supervisor.KILL_SECONDS_MAX
         if self._is_shim_alive():
             asked = {"grace_seconds": grace_seconds, "is_hard": is_hard}
             with contextlib.suppress(OSError):  # a full disk must not prevent the stop
-                process_shim.write_json(self._directory / "stop.json", asked)
+                write_json(self._directory / "stop.json", asked)
         self._ask_shim_to_stop()
         self._wake_shim()
         while self._is_shim_alive():
@@ -333,7 +342,7 @@ class ProcessGuest:
     def _open_to_user(self) -> None:
         """Give its home to its user, which may be another than at the last start."""
         spec = self.spec()
-        uid = os.geteuid() if spec is None else process_shim.user_of(spec)
+        uid = os.geteuid() if spec is None else user_of(spec)
         self._directory.chmod(0o700 if uid == os.geteuid() else 0o711)
         if spec is not None and spec.temporary is not None:
             self.temporary.mkdir(mode=0o700, exist_ok=True)
@@ -342,7 +351,7 @@ class ProcessGuest:
                 process_files.give_to(place, uid)
 
     def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
-        process_shim.write_spec(directory, spec._replace(home=str(self.home)))
+        write_spec(directory, spec._replace(home=str(self.home)))
 
     def _launch(self) -> None:
         """Run the shim, which leaves our process tree immediately and inherits the lock."""
@@ -422,15 +431,15 @@ class ProcessGuest:
         """Kill an unresponsive shim, after the processes that only it knows."""
         processes = self._processes()
         if processes is not None and processes.is_alive(processes.shim):
-            _kill(process_shim.descendants(processes.shim.pid))
+            _kill(descendants(processes.shim.pid))
             processes.send(processes.shim, signal.SIGKILL)
 
     def _kill_session(self) -> None:
         """Kill the processes left by a shim that was itself killed."""
         processes = self._processes()
-        if processes is None or processes.boot_id != process_shim.boot_id():
+        if processes is None or processes.boot_id != boot_id():
             return
-        deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
+        deadline = time.monotonic() + supervisor.KILL_SECONDS_MAX
         while left := _members(processes.workload):
             _kill(left)
             if time.monotonic() >= deadline:
@@ -462,9 +471,9 @@ class _Processes:
 
     def is_alive(self, process: ProcessId) -> bool:
         """Return whether one of them is still alive, and its pid was not reused."""
-        if self.boot_id != process_shim.boot_id():
+        if self.boot_id != boot_id():
             return False
-        stat = process_shim.read_stat(process.pid)
+        stat = read_stat(process.pid)
         return stat is not None and not stat.has_ended and stat.start == process.start
 
     def send(self, process: ProcessId, number: signal.Signals) -> None:
@@ -490,10 +499,10 @@ def _members(leader: ProcessId) -> list[int]:
     A session id is not reused while one of its processes lives. So if the process with that pid
     started at another time, the session is gone.
     """
-    stats = process_shim.all_stats()
+    stats = all_stats()
     own = stats.get(leader.pid)
     if own is not None and own.start != leader.start:
         return []
     members = {pid for pid, stat in stats.items() if stat.session == leader.pid}
-    below = [pid for member in members for pid in process_shim.descendants(member)]
+    below = [pid for member in members for pid in descendants(member)]
     return [pid for pid in {*members, *below} if pid in stats and not stats[pid].has_ended]

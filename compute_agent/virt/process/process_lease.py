@@ -1,4 +1,4 @@
-"""The lease of a host's workloads: a file that their supervisors read (``process_shim.Lease``)."""
+"""The lease of a host's workloads: a file that their supervisors read (``Lease``)."""
 
 import contextlib
 import fcntl

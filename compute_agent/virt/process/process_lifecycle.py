@@ -16,9 +16,9 @@ from compute_agent.virt.process import process_guards
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
-from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
 from compute_agent.virt.process.process_strays import Strays
+from compute_agent.virt.process.shim.spec import ProcessSpec
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from compute_agent.virt.driver import PAUSED, RUNNING, SUSPENDED, ComputeDriver,
 from compute_agent.virt.process import process_archives, process_diagnostics, process_files
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads, info
-from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command
+from compute_agent.virt.process.shim.spec import ProcessSpec
 from compute_agent.work.named_locks import NamedLocks
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance

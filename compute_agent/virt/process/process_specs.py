@@ -20,13 +20,13 @@ from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_isolation import Isolation
-from compute_agent.virt.process.process_shim import ProcessSpec, Restart
 from compute_agent.virt.process.process_strays import (
     GUARD_VARIABLE,
     HOST_VARIABLE,
     UUID_VARIABLE,
     Strays,
 )
+from compute_agent.virt.process.shim.spec import ProcessSpec, Restart
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.numa import HostCell, format_cpus

@@ -15,7 +15,14 @@ from typing import NamedTuple
 
 from armillary.identifiers import is_uuid
 from compute_agent.virt.process import process_guards, process_shim
-from compute_agent.virt.process.process_shim import ProcessId, ProcessStat
+from compute_agent.virt.process.shim import supervisor
+from compute_agent.virt.process.shim.guard_address import guard_address
+from compute_agent.virt.process.shim.process_stats import (
+    ProcessId,
+    ProcessStat,
+    all_stats,
+    read_stat,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -51,7 +58,7 @@ class Strays:
         """Look for strays of this directory, and of these instances from any other one."""
         guarded = process_guards.list_guarded(self._parent)
         found: dict[str, list[ProcessId]] = {}
-        for each in _list_marked(process_shim.all_stats()):
+        for each in _list_marked(all_stats()):
             is_own = each.guard == self._guard(each.uuid)
             is_known = each.host == self._host and each.uuid in instance_uuids
             if (is_own or is_known) and each.uuid not in guarded:
@@ -72,7 +79,7 @@ class Strays:
 
     def end(self, uuid: str) -> None:
         """Kill all strays of a workload and their supervisors. Raises TimeoutError."""
-        deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
+        deadline = time.monotonic() + supervisor.KILL_SECONDS_MAX
         while left := self._of(uuid):
             LOG.warning("%s: killing processes without a supervisor here: %s",
                         uuid, ", ".join(str(process.pid) for process in left))  # fmt: skip
@@ -89,14 +96,14 @@ class Strays:
             return []
         found = [
             each
-            for each in _list_marked(process_shim.all_stats())
+            for each in _list_marked(all_stats())
             if each.uuid == uuid and (each.host == self._host or each.guard == self._guard(uuid))
         ]
         above = [each.supervisor for each in found if each.supervisor is not None]
         return [*dict.fromkeys(above), *(each.process for each in found)]
 
     def _guard(self, uuid: str) -> str:
-        return process_shim.guard_address(self._parent / uuid).lstrip("\0")
+        return guard_address(self._parent / uuid).lstrip("\0")
 
 
 def _list_marked(stats: Mapping[int, ProcessStat]) -> Iterator[_Marked]:
@@ -151,7 +158,7 @@ def _supervised_by(pid: int) -> str | None:
 
 
 def _is_alive(process: ProcessId) -> bool:
-    stat = process_shim.read_stat(process.pid)
+    stat = read_stat(process.pid)
     return stat is not None and not stat.has_ended and stat.start == process.start
 
 

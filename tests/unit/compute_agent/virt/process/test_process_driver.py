@@ -18,8 +18,9 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.machine import machine_pci
-from compute_agent.virt.process import cgroups, process_shim
+from compute_agent.virt.process import cgroups
 from compute_agent.virt.process.process_driver import ProcessDriver
+from compute_agent.virt.process.shim.guard_address import guard_address
 from objects.images.image_record import INSTANCE_UUID
 from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_cpus
 from tests import builders
@@ -61,7 +62,7 @@ def test_its_environment_is_small_and_its_own(
     assert set(output.splitlines()) == {
         f"ARMILLARY_INSTANCE_UUID={instance.uuid}",
         f"ARMILLARY_HOST={processes.driver.host}",
-        f"ARMILLARY_GUARD={process_shim.guard_address(processes.directory(instance))[1:]}",
+        f"ARMILLARY_GUARD={guard_address(processes.directory(instance))[1:]}",
         "GREETING=grüß Gott",
         f"HOME={home}",
         "PATH=/bin",

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import compute_agent
 from armillary import exception
-from compute_agent.virt.process import process_guest, process_shim
+from compute_agent.virt.process import process_guest
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
-from compute_agent.virt.process.process_shim import ProcessSpec
+from compute_agent.virt.process.shim import supervisor
+from compute_agent.virt.process.shim.spec import ProcessSpec
 from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
 
@@ -85,12 +87,14 @@ def test_a_start_has_its_time(
     shim = tmp_path / "shim.py"
     shim.write_text(
         "import json, os, sys, time\n"
-        f"sys.path.insert(0, {str(Path(process_shim.__file__).parent)!r})\n"
-        "import process_shim as shim\n"
+        f"sys.path.append({str(Path(compute_agent.__file__).parent.parent)!r})\n"
+        "from pathlib import Path\n"
+        "from compute_agent.virt.process.shim.json_files import write_json\n"
+        "from compute_agent.virt.process.shim.process_stats import boot_id, read_stat\n"
         "if os.fork(): os._exit(0)\n"
-        "me = {'pid': os.getpid(), 'start': shim.read_stat(os.getpid()).start}\n"
-        "note = {'boot_id': shim.boot_id(), 'shim': me, 'workload': {'pid': 2**22, 'start': 0}}\n"
-        "shim.write_json(shim.Path(sys.argv[1], 'processes.json'), note)\n"
+        "me = {'pid': os.getpid(), 'start': read_stat(os.getpid()).start}\n"
+        "note = {'boot_id': boot_id(), 'shim': me, 'workload': {'pid': 2**22, 'start': 0}}\n"
+        "write_json(Path(sys.argv[1], 'processes.json'), note)\n"
         "time.sleep(300)\n"
     )
     monkeypatch.setattr(process_guest, "SHIM", shim)
@@ -106,7 +110,7 @@ def test_a_shim_that_does_not_listen_is_killed(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And so is what it watched over."""
-    monkeypatch.setattr(process_shim, "KILL_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(supervisor, "KILL_SECONDS_MAX", 0.5)
     processes.set_options(stop_grace_seconds=0.0)
     instance = processes.spawn("sh -c 'setsid sleep 300 & exec sleep 300'")
     wait_for(lambda: len(processes.of(instance)) == 2, "both run", 10, 0.02)

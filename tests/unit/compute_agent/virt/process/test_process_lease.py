@@ -3,14 +3,14 @@
 import psutil
 import pytest
 
-from compute_agent.virt.process import process_shim
+from compute_agent.virt.process.shim.lease import Lease, lease_now
 from objects.instance import Instance
 from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
 
 
 def extend(processes: Processes, seconds: float, *, is_strict: bool = False) -> None:
-    processes.driver.extend_lease(process_shim.lease_now() + seconds, is_strict=is_strict)
+    processes.driver.extend_lease(lease_now() + seconds, is_strict=is_strict)
 
 
 def is_held(processes: Processes, instance: Instance) -> bool:
@@ -43,7 +43,7 @@ def test_a_lease_without_an_agent_holds_only_if_it_is_strict(
     processes: Processes, is_strict: bool
 ) -> None:
     """Agents are restarted and replaced while their workloads run."""
-    lease = process_shim.Lease(str(processes.driver._lease.path))
+    lease = Lease(str(processes.driver._lease.path))
     extend(processes, -1.0, is_strict=is_strict)
     processes.driver.close()
     lease.look()
@@ -67,6 +67,6 @@ def test_a_new_workload_is_held_without_its_agent_until_it_is_confirmed(
 
 def test_without_a_file_there_is_no_lease(processes: Processes) -> None:
     """A lost state directory holds nothing."""
-    lease = process_shim.Lease(str(processes.state_path / "missing"))
+    lease = Lease(str(processes.state_path / "missing"))
     lease.look()
     assert not lease.is_over

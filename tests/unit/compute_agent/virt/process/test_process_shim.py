@@ -1,6 +1,5 @@
 """The shim: small, on its own, keeps a bounded console, ends everything with the main process."""
 
-import ast
 import os
 import re
 import subprocess
@@ -10,8 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+import compute_agent
 from armillary import exception
-from compute_agent.virt.process import process_shim
+from compute_agent.virt.process.shim.json_files import write_json
+from compute_agent.virt.process.shim.process_stats import read_stat
+from compute_agent.virt.process.shim.restarts import Restarts
+from compute_agent.virt.process.shim.spec import Restart
 from objects.instance import Instance
 from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
@@ -22,17 +25,15 @@ MIB = 2**20
 
 
 def test_it_stands_on_the_standard_library_alone() -> None:
-    """It is run without site packages, and outlives releases of Armillary."""
-    tree = ast.parse(Path(process_shim.__file__).read_text())
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names] if isinstance(node, ast.Import)
-            else [str(node.module)] if isinstance(node, ast.ImportFrom) else []
-        )
-    }  # fmt: skip
-    assert imported <= sys.stdlib_module_names
+    """It is run without site packages, beside each workload."""
+    root = Path(compute_agent.__file__).parent.parent
+    load = "import sys; sys.path.append(sys.argv[1]); import compute_agent.virt.process.shim."
+    say = "supervisor; print(*sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", load + say, str(root)]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "compute_agent.virt.process.shim.supervisor" in loaded
+    others = {name.split(".")[0] for name in loaded} - {"__main__", "compute_agent"}
+    assert others <= sys.stdlib_module_names
 
 
 def test_it_is_small(processes: Processes) -> None:
@@ -87,14 +88,14 @@ def test_what_the_main_process_leaves_ends_with_it(processes: Processes) -> None
     assert processes.wait_ended(instance) == 4
     wait_for(lambda: processes.of(instance) == [], "the rest ends, too", 10, 0.05)
     shim = processes.pids(instance)["shim"]
-    wait_for(lambda: (stat := process_shim.read_stat(shim)) is None or stat.has_ended, "and it")
+    wait_for(lambda: (stat := read_stat(shim)) is None or stat.has_ended, "and it")
 
 
 def test_it_writes_files_whole_or_not_at_all(tmp_path: Path) -> None:
     """Who reads at any moment reads the old content or the new one."""
     path = tmp_path / "file.json"
-    process_shim.write_json(path, {"a": 1})
-    process_shim.write_json(path, {"a": 2})
+    write_json(path, {"a": 1})
+    write_json(path, {"a": 2})
     assert path.read_text() == '{"a": 2}'
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
 
@@ -105,7 +106,7 @@ def test_a_process_is_read_whatever_its_name(tmp_path: Path, name: str) -> None:
     program = tmp_path / name
     program.symlink_to("/bin/sleep")
     with subprocess.Popen([program, "300"], start_new_session=True) as process:
-        stat = process_shim.read_stat(process.pid)
+        stat = read_stat(process.pid)
         process.kill()
     assert stat is not None
     assert (stat.parent, stat.session) == (os.getpid(), process.pid)
@@ -116,7 +117,7 @@ def test_a_process_is_read_whatever_its_name(tmp_path: Path, name: str) -> None:
 
 def test_a_process_that_is_gone_reads_as_none() -> None:
     """There is none with this number."""
-    assert process_shim.read_stat(2**22 + 1) is None
+    assert read_stat(2**22 + 1) is None
 
 
 # Restarting ---------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def test_a_command_that_is_gone_is_tried_again(processes: Processes, tmp_path: P
 
 def test_delays_double_up_to_their_bound() -> None:
     """And begin again after it ran for longer than that."""
-    restarts = process_shim._Restarts(process_shim.Restart("always", 1.0, 5.0, 0.1))
+    restarts = Restarts(Restart("always", 1.0, 5.0, 0.1))
     assert [restarts.next_delay(0.5) for _ in range(5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
     assert restarts.next_delay(5.1) == 1.0
     assert restarts.count == 6

@@ -1,0 +1,1 @@
+"""Supervisor of one workload; it runs isolated, with the standard library only."""
