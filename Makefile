@@ -63,7 +63,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test again check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
@@ -107,6 +107,10 @@ test-units-conductor:
 
 test-units-services:
 	nice -n 2 $(UNITS) $(SERVICES)
+
+again: ## Run the few tests that failed in `make test` once more, alone: which are unstable?
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest \
+		$(VENV)/bin/python -m tools.again $(GROUPS) -m 'not long'
 
 check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
 	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit
