@@ -34,6 +34,8 @@ LOG = logging.getLogger(__name__)
 CONNECT_SECONDS_MAX = 10.0
 PIECE_BYTES = 16 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024
+TAKE_SECONDS_MAX = 60.0
+"""Timeout for either side to take a piece: who does not read would keep its place for ever."""
 NORMAL_END, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
@@ -210,11 +212,16 @@ class _Relay:
 
     def run(self) -> None:
         """Pass bytes until one side ends, or ``end`` is called."""
+        with contextlib.suppress(OSError):  # of a user who has left already
+            self._user.socket.settimeout(TAKE_SECONDS_MAX)
+        self._agent.settimeout(TAKE_SECONDS_MAX)
         output = threading.Thread(target=self._to_user, name="console-output", daemon=True)
         output.start()
         with contextlib.suppress(OSError, ConnectionClosed):
             for message in self._user:
-                self._agent.sendall(message.encode() if isinstance(message, str) else message)
+                data = message.encode() if isinstance(message, str) else message
+                for start in range(0, len(data), PIECE_BYTES):
+                    self._agent.sendall(data[start : start + PIECE_BYTES])
         self._leave_agent()
         output.join()
 
@@ -226,9 +233,16 @@ class _Relay:
 
     def _to_user(self) -> None:
         with contextlib.suppress(OSError, ConnectionClosed):
-            while data := self._agent.recv(PIECE_BYTES):
+            while data := self._output():
                 self._user.send(data)
+        self._leave_agent()  # which ends a send that waits for it
         self._user.close(*self._ending)
+
+    def _output(self) -> bytes:
+        """Return what the guest says next, however long that takes; nothing at its end."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                return self._agent.recv(PIECE_BYTES)
 
     def _leave_agent(self) -> None:
         with contextlib.suppress(OSError):
