@@ -84,16 +84,16 @@ class _Keystone:
         self._guard = guard
 
     def __call__(self, wanted: PasswordLogin) -> str:
-        with self._guard.attempt(wanted.username, wanted.client):
+        with self._guard.attempt(wanted.username, None, wanted.client):
             answer = self._ask(wanted)
             if answer.status_code == 401:
-                self._guard.failed(wanted.username, wanted.client)
+                self._guard.failed(wanted.username, None, wanted.client)
                 raise exception.Unauthorized("The user, the password or the project is wrong")
             token = answer.headers.get("X-Subject-Token")
             if answer.status_code != 201 or not token:
                 LOG.warning("Keystone answered a login with status %d", answer.status_code)
                 raise exception.Unavailable(reason="Keystone did not issue a token")
-            self._guard.succeeded(wanted.username, wanted.client)
+            self._guard.succeeded(wanted.username, None, wanted.client)
         if not _has_project(answer):
             raise exception.Unauthorized("Name one of the user's projects", user=wanted.username)
         return token

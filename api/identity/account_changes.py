@@ -42,14 +42,14 @@ def delete_user(call: Call) -> Answer:
 def change_password(call: Call) -> Answer:
     """Change one's own password, which has to be known."""
     wanted, user_id = call.body["user"], call.path["user_id"]
-    user = call.identity.accounts().users.get(user_id)
-    line = user.password if user is not None else None
+    accounts = call.identity.accounts()
+    user = accounts.users.get(user_id)
+    found_id, line = (None, None) if user is None else (user.id, user.password)
     guard = call.site.guard
-    with guard.attempt(user_id, call.client):
-        if not passwords.is_right(
-            wanted["original_password"], line or passwords.HASH_FOR_UNKNOWN_USERS
-        ):
-            guard.failed(user_id, call.client)
+    with guard.attempt(user_id, found_id, call.client):
+        hash_of_none = accounts.hash_for_unknown(user_id)
+        if not passwords.is_right(wanted["original_password"], line or hash_of_none):
+            guard.failed(user_id, found_id, call.client)
             raise exception.Unauthorized("The original password is wrong", user=user_id)
         values = {"password": passwords.hash_password(wanted["password"])}
     call.identity.stored.update(User, user_id, values)

@@ -121,19 +121,18 @@ def _by_token(call: LoginRequest, token: str) -> Login:
 
 def _by_password(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
     """Check a password. An unknown user takes as long as a wrong password, and fails alike."""
-    user = _find_user(call.identity.accounts(), wanted)
+    accounts = call.identity.accounts()
+    user = _find_user(accounts, wanted)
     given = str(wanted.get("id") or wanted.get("name") or "")
-    who = given if user is None else user.id  # whichever of both names the user
-    line = user.password if user is not None else None
+    user_id, line = (None, None) if user is None else (user.id, user.password)
     guard = call.guard
-    with guard.attempt(who, call.client):
-        is_right = passwords.is_right(wanted["password"], line or passwords.HASH_FOR_UNKNOWN_USERS)
+    with guard.attempt(given, user_id, call.client):
+        hash_of_none = accounts.hash_for_unknown(given)  # which takes time for each user, too
+        is_right = passwords.is_right(wanted["password"], line or hash_of_none)
         if user is None or line is None or not is_right or not user.is_enabled:
-            guard.failed(who, call.client)
-            raise exception.Unauthorized(
-                "The user or the password is wrong", user=None if user is None else user.id
-            )
-        guard.succeeded(who, call.client)
+            guard.failed(given, user_id, call.client)
+            raise exception.Unauthorized("The user or the password is wrong", user=user_id)
+        guard.succeeded(given, user.id, call.client)
     return Login(user, (PASSWORD,), password_mark(user))
 
 

@@ -31,7 +31,10 @@ class _Failures:
 class LoginGuard:
     """Failures by user and address, in this process alone. Thread-safe.
 
-    After these, each further failure doubles the pause before the next attempt is checked.
+    After these, each further failure doubles the pause before the next attempt is checked. They
+    count for the text that a client gave as name or id, and for the user found by it, if there is
+    one: by name and id, a user is not guessed at twice as often. A client sees the pauses of what
+    it gave, and these are the same for a user who does not exist.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -41,26 +44,29 @@ class LoginGuard:
         self._hashing = threading.BoundedSemaphore(HASHES_MAX)
 
     @contextmanager
-    def attempt(self, user: str, address: str) -> Iterator[None]:
+    def attempt(self, given: str, user_id: str | None, address: str) -> Iterator[None]:
         """Let one attempt be checked. Raises status 429 or 503 if that must wait."""
-        self._require_patience((user, address), (address,))
+        keys = [*_keys(given, user_id, address), (address,)]
+        self._require_patience(*keys)
         if not self._hashing.acquire(timeout=HASH_WAIT_SECONDS_MAX):
             raise falcon.HTTPServiceUnavailable(description="Too many logins; try again later.")
         try:
-            self._require_patience((user, address), (address,))  # others failed meanwhile
+            self._require_patience(*keys)  # others failed meanwhile
             yield
         finally:
             self._hashing.release()
 
-    def succeeded(self, user: str, address: str) -> None:
+    def succeeded(self, given: str, user_id: str | None, address: str) -> None:
         """Forget the failures of a user who knows the password."""
         with self._lock:
-            self._failures.pop((user, address), None)
+            for key in _keys(given, user_id, address):
+                self._failures.pop(key, None)
 
-    def failed(self, user: str, address: str) -> None:
+    def failed(self, given: str, user_id: str | None, address: str) -> None:
         """Note a failure."""
         with self._lock:
-            self._note((user, address), FREE_FAILURES_OF_USER)
+            for key in _keys(given, user_id, address):
+                self._note(key, FREE_FAILURES_OF_USER)
             self._note((address,), FREE_FAILURES_OF_ADDRESS)
             while len(self._failures) > KEYS_MAX:
                 self._failures.popitem(last=False)
@@ -87,3 +93,10 @@ class LoginGuard:
                 description=f"Too many failed logins; try again after {seconds} seconds.",
                 retry_after=seconds,
             )
+
+
+def _keys(given: str, user_id: str | None, address: str) -> list[Key]:
+    keys: list[Key] = [("given", given, address)]
+    if user_id is not None:
+        keys.append(("user", user_id, address))
+    return keys

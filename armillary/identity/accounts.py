@@ -1,5 +1,7 @@
 """Users and projects, and how the token file lists them."""
 
+import functools
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -99,6 +101,26 @@ class Accounts:
         self.users = {user.id: user for user in users}
         self.projects = {project.id: project for project in projects}
         self._more_roles = set(roles)
+
+    def hash_for_unknown(self, given: str) -> str:
+        """Return what to compare the password of a user with who does not exist, or has none.
+
+        It has the cost of the hash of one of the users. Which one, is chosen by what only they and
+        their hashes decide: costs are as frequent among unknown names as among users, and the time
+        of a refusal does not reveal which of both a name is.
+        """
+        lines = self._password_lines
+        if len({passwords.cost(line) for line in lines}) < 2:
+            return passwords.hash_of_no_password(*map(passwords.cost, lines[:1]))
+
+        def rank(line: str) -> bytes:
+            return hashlib.sha256(f"{line} {given}".encode("utf-8", "surrogatepass")).digest()
+
+        return passwords.hash_of_no_password(passwords.cost(min(lines, key=rank)))
+
+    @functools.cached_property
+    def _password_lines(self) -> list[str]:
+        return [user.password for user in self.users.values() if user.password is not None]
 
     @property
     def roles(self) -> list[str]:

@@ -27,8 +27,18 @@ def hash_password(password: str, *, n: int = _N) -> str:
     return f"scrypt:{n}:{_R}:{_P}:{_encoded(salt)}:{_encoded(digest)}"
 
 
-HASH_FOR_UNKNOWN_USERS = f"scrypt:{_N}:{_R}:{_P}:{'A' * 22}:{'A' * 43}"
-"""Hash that no password has: an unknown user takes as long as a known one."""
+_COST = f"scrypt:{_N}:{_R}:{_P}"
+_HASH_OF_NONE = f"{'A' * 22}:{'A' * 43}"
+
+
+def cost(line: str) -> str:
+    """Return the method and its parameters: all hashes of one cost take as long to compare."""
+    return line.rsplit(":", 2)[0]
+
+
+def hash_of_no_password(cost: str = _COST) -> str:
+    """Return a hash that no password has, and that takes as long to compare as others."""
+    return f"{cost}:{_HASH_OF_NONE}"
 
 
 def is_right(password: str, line: str) -> bool:

@@ -16,6 +16,7 @@ from oslo_config import cfg
 
 from api.front import make_front
 from api.identity.login_guard import FREE_FAILURES_OF_USER, HASHES_MAX, LoginGuard
+from armillary.identity import passwords
 from armillary.identity.builtin import BuiltInIdentity
 from tests.fixtures.checks import go_types
 from tests.fixtures.super_conductor import SuperConductorClient
@@ -210,6 +211,52 @@ def test_guesses_by_name_and_by_id_are_counted_together(
     assert 429 in [web.simulate_post(TOKENS, json=body).status_code for body in bodies]
 
 
+def refusals(web: Client, *guesses: dict[str, Any]) -> list[int]:
+    """Return the status of each of these attempts to log in."""
+    codes = []
+    for guess in guesses:
+        identity = {"methods": ["password"], "password": {"user": {**guess, "password": "x"}}}
+        codes.append(web.simulate_post(TOKENS, json={"auth": {"identity": identity}}).status_code)
+    return codes
+
+
+@pytest.mark.parametrize("odd", [{"id": "{name}"}, {"name": "{name}", "domain": {"id": "none"}}])
+def test_pauses_do_not_say_which_users_exist(
+    odd: dict[str, Any], web: Client, write_accounts: WriteAccounts
+) -> None:
+    """A name is guessed at in one way, then in another that finds no user."""
+    write_accounts(id="a-l-i-c-e")
+    seen = []
+    for name in ("alice", "unknown"):
+        known = {"name": name, "domain": {"id": "default"}}
+        other = {**odd, next(iter(odd)): name}
+        seen.append(refusals(web, *[known] * 3, *[other] * 4, known, other))
+    assert seen[0] == seen[1]
+    assert 429 in seen[0]
+
+
+def test_the_time_of_a_refusal_does_not_say_which_users_exist(
+    web: Client, write_accounts: WriteAccounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Costs of hashes are as frequent among unknown names as among the users."""
+    compared: list[str] = []
+    compare = passwords.is_right
+
+    def is_right(password: str, line: str) -> bool:
+        compared.append(passwords.cost(line))
+        return compare(password, line)
+
+    monkeypatch.setattr(passwords, "is_right", is_right)
+    write_accounts(password=passwords.hash_password(PASSWORD, n=32))
+    unknown = [{"name": f"user-{number}", "domain": {"id": "default"}} for number in range(40)]
+    refusals(web, *unknown)
+    first, compared = compared, []
+    assert set(first) == {"scrypt:16:8:1", "scrypt:32:8:1"}
+    write_accounts(password=passwords.hash_password(PASSWORD, n=16))
+    refusals(web, unknown[0])
+    assert compared == ["scrypt:16:8:1"]
+
+
 def test_guesses_from_all_addresses_of_a_network_are_counted_together(web: Client) -> None:
     """A machine has a whole IPv6 network: a new address for each guess changes nothing."""
 
@@ -264,18 +311,18 @@ def test_a_guess_that_waits_for_its_turn_is_refused_after_others_failed() -> Non
     guard = LoginGuard(clock)
 
     def guess() -> None:
-        with guard.attempt("alice", "::1"):
+        with guard.attempt("alice", None, "::1"):
             pytest.fail("it was tried")
 
     with ThreadPoolExecutor(1) as pool:
         with ExitStack() as busy:
             for _ in range(HASHES_MAX):
-                busy.enter_context(guard.attempt("alice", "::1"))
+                busy.enter_context(guard.attempt("alice", None, "::1"))
             has_looked.clear()
             late = pool.submit(guess)
             has_looked.wait()
             for _ in range(FREE_FAILURES_OF_USER + 1):
-                guard.failed("alice", "::1")
+                guard.failed("alice", None, "::1")
         with pytest.raises(falcon.HTTPTooManyRequests):
             late.result()
 
