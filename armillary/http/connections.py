@@ -10,8 +10,6 @@ import dataclasses
 import enum
 import io
 import re
-import selectors
-import socket
 import ssl
 import threading
 import time
@@ -51,7 +49,7 @@ class Limits:
     send_seconds_max: float = 60.0
     """For what a client does not read immediately of an answer; of a long one, for each 4 MiB."""
     unsent_bytes_max: int = 128 * 1024 * 1024
-    """For all such clients; if there is more, the one that has read for longest is closed."""
+    """For all such clients; if there is more, that of the client with the most is closed."""
     head_bytes_max: int = 65536
     body_bytes_max: int = 16 * 1024 * 1024
     """A longer body is left to the application, which refuses it."""
@@ -215,16 +213,25 @@ class Outgoing(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Send or keep all of ``data``. Raises TimeoutError if the client takes nothing."""
+        """Send or keep all of ``data``. Raises TimeoutError if the client takes nothing.
+
+        A long answer is waited for between its parts. One that is in memory as a whole, such as a
+        list, is kept without: whoever reads it slowly keeps no thread.
+        """
         self._when_begun()
-        self.unsent += data
-        self.send_some()
         if len(self.unsent) > _UNSENT_BYTES_MAX:
             try:
                 self._send_all()
             finally:
                 self.unsent.clear()
+        self.unsent += data
+        self.send_some()
         return len(data)
+
+    @property
+    def send_seconds_max(self) -> float:
+        """How long the client may take to read what is left."""
+        return self._limits.send_seconds_max * (1 + len(self.unsent) // _UNSENT_BYTES_MAX)
 
     def _send_all(self) -> None:
         """Send what is left. Raises TimeoutError; ``sendall`` with TLS has no deadline for all."""
@@ -400,83 +407,3 @@ def crowded_out(connections: list[PatientConnection], limits: Limits) -> Patient
         return None
     of_client = [each for each in connections if clients[each] == client]
     return min(of_client, key=lambda each: (not each.is_receiving, each.waits_since))
-
-
-class Sender:
-    """Sends what clients have not read yet of their answers, in one thread for all of them."""
-
-    def __init__(self, server: Any, limits: Limits) -> None:
-        self._server = server
-        self._limits = limits
-        self._lock = threading.Lock()
-        self._given: list[tuple[PatientConnection, bool]] = []
-        self._woken, self._waker = socket.socketpair()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="http-sender", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def take(self, connection: PatientConnection, *, stays: bool) -> None:
-        """Send the rest for a connection; then hand it back to the server, or close it."""
-        with self._lock:
-            self._given.append((connection, stays))
-        self._wake()
-
-    def stop(self) -> None:
-        """Return when all was sent, or its time has expired."""
-        self._is_stopping = True
-        self._wake()
-        if self._thread.ident is not None:
-            self._thread.join()
-        self._woken.close()
-        self._waker.close()
-
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):
-            self._waker.send(b"1")
-
-    def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._woken, selectors.EVENT_READ)
-            waiting: dict[PatientConnection, tuple[bool, float]] = {}
-            while waiting or not self._is_stopping:
-                self._add_given(selector, waiting)
-                for key, _ in selector.select(timeout=1.0 if waiting else None):
-                    if key.data is None:
-                        self._woken.recv(_PIECE_BYTES)
-                    else:
-                        self._send_some(key.data)
-                self._add_given(selector, waiting)
-                self._end_those_done(selector, waiting)
-
-    def _add_given(self, selector: Any, waiting: dict[PatientConnection, Any]) -> None:
-        with self._lock:
-            given, self._given = self._given, []
-        for connection, stays in given:
-            waiting[connection] = (stays, time.monotonic() + self._limits.send_seconds_max)
-            selector.register(connection.socket, selectors.EVENT_WRITE, connection)
-
-    @staticmethod
-    def _send_some(connection: PatientConnection) -> None:
-        with contextlib.suppress(OSError):  # a broken one has nothing to send any more
-            connection.outgoing.send_some()
-
-    def _end_those_done(
-        self, selector: Any, waiting: dict[PatientConnection, tuple[bool, float]]
-    ) -> None:
-        now = time.monotonic()
-        excess = sum(len(each.outgoing.unsent) for each in waiting) - self._limits.unsent_bytes_max
-        for connection, (stays, until) in list(waiting.items()):  # the oldest first
-            if excess <= 0 and connection.outgoing.unsent and now < until:
-                continue
-            excess -= len(connection.outgoing.unsent)
-            del waiting[connection]
-            selector.unregister(connection.socket)
-            is_sent = not connection.outgoing.unsent
-            connection.outgoing.unsent.clear()
-            if stays and is_sent:
-                self._server.put_conn(connection)
-            else:
-                connection.close()

@@ -18,7 +18,8 @@ from cheroot import wsgi
 from armillary import exception
 from armillary.http import own_origin, request_head
 from armillary.http.chunked_body import ChunkedBody
-from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
+from armillary.http.connections import BodyRoom, Limits, PatientConnection, crowded_out
+from armillary.http.slow_readers import Sender
 from armillary.http.tls import TlsAdapter, TlsFiles
 
 LOG = logging.getLogger(__name__)

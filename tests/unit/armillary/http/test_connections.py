@@ -15,6 +15,7 @@ import pytest
 
 from armillary.http.connections import Limits, Outgoing, crowded_out
 from armillary.http.server import HttpServer
+from armillary.http.slow_readers import beyond_room
 from armillary.http.tls import TlsFiles
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api.slow_clients import SlowClients, many_files
@@ -33,6 +34,8 @@ def application(environ: Any, start_response: Callable[..., Any]) -> list[bytes]
     body = environ["wsgi.input"].read(length)
     if environ["PATH_INFO"] == "/large":
         body = LARGE
+    elif environ["PATH_INFO"] == "/longer":
+        body = 8 * LARGE
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
 
@@ -200,11 +203,47 @@ def test_a_part_of_an_answer_has_one_deadline_however_often_some_of_it_is_taken(
         reader.start()
         try:
             outgoing = Outgoing(near, Limits(send_seconds_max=0.5), lambda: None)
+            outgoing.write(bytes(5 * 1024**2))
             with pytest.raises(TimeoutError):
-                outgoing.write(bytes(5 * 1024**2))
+                outgoing.write(b"more")
         finally:
             is_over.set()
             reader.join()
+
+
+def test_who_does_not_read_a_long_list_keeps_no_thread(serve: Callable[..., HttpServer]) -> None:
+    """With two threads for requests, and lists that are longer than a part of a stream."""
+    server = serve(limits=Limits(unsent_bytes_max=30_000_000))
+    with ExitStack() as stack:
+        for _ in range(6):
+            slow = stack.enter_context(socket.create_connection(server.address, SECONDS_MAX))
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.sendall(b"GET /longer HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert slow.recv(12) == b"HTTP/1.1 200"
+        assert [post(server, body) for body in (b"1", b"2", b"3")] == [b"1", b"2", b"3"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Unsent:
+    """A connection as far as it matters for whose answer is not sent to its end."""
+
+    remote_addr: str
+    unsent: bytes
+    name: str
+
+    @property
+    def outgoing(self) -> "Unsent":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("waiting", "closed"),
+    [("", ""), ("a3 b3 c4", ""), ("a1 b2 b8", "b8"), ("a5 b2 b3 b4", "b4"), ("a9 b9 c9", "a9 b9")],
+)
+def test_who_leaves_most_unread_makes_room(waiting: str, closed: str) -> None:
+    """Not who has waited longest: an answer to another client is sent to its end."""
+    each: list[Any] = [Unsent(name[0], bytes(int(name[1])), name) for name in waiting.split()]
+    assert sorted(one.name for one in beyond_room(each, 10)) == closed.split()  # type: ignore[attr-defined]
 
 
 @dataclasses.dataclass(frozen=True)
