@@ -136,7 +136,7 @@ class FlavorsAndImagesAPI(Interface):
     def update_image(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         """Replace an image that was read, if it is still of that generation.
 
-        Raises ImageNotFound, ImageChanged.
+        Raises ImageNotFound, ImageChanged, QuotaExceeded.
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)

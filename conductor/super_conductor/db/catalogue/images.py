@@ -3,6 +3,7 @@
 An image that is to be deleted with its data, which an API does, is shown to no user.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +35,9 @@ _RECORD_COLUMNS = (
     "virtual_size_bytes", "tags", "members", "generation",
 )  # fmt: skip
 
+OF_OWNER_CHARACTERS_MAX = 4 * 1024**2
+"""Of the properties, tags and members of a project's images, in JSON: a list has them all."""
+
 _IS_KEPT = models.Image.status != PENDING_DELETE
 
 
@@ -55,6 +59,7 @@ def create_record(
             raise exception.QuotaExceeded(
                 resource="images", requested=1, used=count, limit=of_owner_max
             )
+        _require_room(session, record, before=None)
     row = models.Image(**{**_values(record), "created_at": now, "updated_at": None})
     with raise_if_duplicate(session, exception.ImageExists(image=image.id)):
         session.add(row)
@@ -95,10 +100,14 @@ def list_pending_delete(session: Session) -> list[ImageRecord]:
 
 
 def update_record(session: Session, record: ImageRecord, *, now: datetime) -> ImageRecord:
-    """Replace a record of the same generation. Raises ImageNotFound, ImageChanged."""
+    """Replace a record of the same generation.
+
+    Raises ImageNotFound, ImageChanged, QuotaExceeded if it grew beyond what its owner may have.
+    """
     row = session.get(models.Image, record.image.id)
     if row is None:
         raise exception.ImageNotFound(image=record.image.id)
+    _require_room(session, record, before=_to_record(row))
     values = _values(record)
     values |= {"created_at": row.created_at, "updated_at": now}
     values["generation"] = record.generation + 1
@@ -164,6 +173,30 @@ def delete_image(session: Session, image: str, context: RequestContext, *, now: 
     session.delete(row)
     session.add(models.DeletedImage(id=row.id, deleted_at=now))
     session.flush()
+
+
+def _require_room(session: Session, record: ImageRecord, before: ImageRecord | None) -> None:
+    """Raise QuotaExceeded for a new or longer record if its owner's are too long together."""
+    added = _characters(record)
+    if before is not None and before.owner == record.owner:
+        added -= _characters(before)
+    if added <= 0 or record.owner is None:
+        return
+    lock_owner(session, record.owner)
+    image = models.Image
+    columns = (image.properties, image.tags, image.members)
+    length = sum(sa.func.length(sa.cast(each, sa.Text)) for each in columns)
+    owned = sa.select(sa.func.sum(length)).where(image.owner == record.owner)
+    used = int(session.scalar(owned) or 0)
+    if used + added > OF_OWNER_CHARACTERS_MAX:
+        raise exception.QuotaExceeded(
+            resource="characters of properties, tags and members of images",
+            requested=added, used=used, limit=OF_OWNER_CHARACTERS_MAX,
+        )  # fmt: skip
+
+
+def _characters(record: ImageRecord) -> int:
+    return len(json.dumps([record.image.properties, record.tags, list(record.members)]))
 
 
 def _in_order() -> sa.Select[models.Image]:

@@ -6,6 +6,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.images.image_record import ImageRecord
 from tests import builders
@@ -69,6 +70,32 @@ def test_a_record_is_written_by_the_generation_that_was_read(running: RunningCon
         api.update_image(user, replace(made, tags=[]))
     with pytest.raises(exception.ImageProtected):
         api.delete_image(user, made.image.id)
+
+
+def test_what_a_projects_images_say_is_bounded_together(
+    running: RunningConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each list has it all: a member could make the services take gigabytes by a few requests."""
+    monkeypatch.setattr(images, "OF_OWNER_CHARACTERS_MAX", 4000)
+    api, user = running.api, a_user("wordy")
+
+    def record(name: str, size: int, owner: str = "wordy") -> ImageRecord:
+        return ImageRecord(builders.an_image(name, properties={"os": "x" * size}), owner=owner)
+
+    first = api.create_image(user, record("first", 2000), of_owner_max=10)
+    with pytest.raises(exception.QuotaExceeded, match="characters of properties"):
+        api.create_image(user, record("second", 2000), of_owner_max=10)
+    for change in (
+        {"image": first.image.with_values(properties={"os": "x" * 5000})},
+        {"tags": ["x" * 4000]},
+        {"members": {"x" * 4000: "pending"}},
+    ):
+        with pytest.raises(exception.QuotaExceeded):
+            api.update_image(user, replace(first, **change))
+    api.create_image(user, record("third", 2000, owner="other"), of_owner_max=10)
+    shorter = first.image.with_values(properties={"os": "x"})
+    assert api.update_image(user, replace(first, image=shorter)).generation == 1
+    api.create_image(user, record("second", 2000), of_owner_max=10)
 
 
 def test_a_private_image_is_its_projects(running: RunningConductor) -> None:
