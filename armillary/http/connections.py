@@ -216,7 +216,7 @@ class Outgoing(io.RawIOBase):
         """Send or keep all of ``data``. Raises TimeoutError if the client takes nothing.
 
         A long answer is waited for between its parts. One that is in memory as a whole, such as a
-        list, is kept without: whoever reads it slowly keeps no thread.
+        list, is kept without, so that a client that reads it slowly keeps no thread.
         """
         self._when_begun()
         if len(self.unsent) > _UNSENT_BYTES_MAX:
