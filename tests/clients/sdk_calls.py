@@ -66,6 +66,7 @@ unlock: compute.unlock_server(server()) is None and not server().is_locked
 change_password: compute.change_server_password(server(), 'new') is None
 crash_dump: refused(lambda: compute.trigger_server_crash_dump(server()), 'crash dump')
 interfaces: len(list(compute.server_interfaces(server()))) == 1
+security_groups: compute.fetch_server_security_groups(server()).security_groups == []
 volume_attachments: list(compute.volume_attachments(server())) == []
 volume_attachments_in_pages: list(compute.volume_attachments(server(), limit=1)) == []
 server_groups: cloud.delete_server_group(cloud.create_server_group('sdk', policy='affinity').id)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from api.call import Call
 from api.formats import addresses
-from api.handlers.networks import network_proxy
 from api.handlers.servers import server
 from api.policies.networks import server_attachment as policies
 from api.schemas.networks import server_attachment as schemas
@@ -76,9 +75,12 @@ def _port(call: Call, listed: Sequence[str]) -> Document:
     }
 
 
-def list_security_groups(call: Call) -> Answer:
-    """List the security groups of a server's ports."""
-    return Answer({"security_groups": [network_proxy.group_of(call.subject.project_id)]})
+def list_security_groups(_call: Call) -> Answer:
+    """List the security groups of a server's ports: always empty.
+
+    Clients look up each of them in the network service, as Ansible's module does.
+    """
+    return Answer({"security_groups": []})
 
 
 def show_password(call: Call) -> Answer:

@@ -72,6 +72,16 @@ def test_there_are_no_floating_ips(api: Api, conductor: SuperConductor) -> None:
     assert (later.status_code, "2.43" in message(later)) == (404, True)
 
 
+def test_no_security_group_of_a_server_has_an_identifier(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Ansible's module looks each of them up in the network service, which is not there."""
+    path = f"/servers/{conductor.servers[0].uuid}/os-security-groups"
+    for asked in ("2.1", "2.96"):
+        answer = api.send("GET", f"/v2.1{path}", headers=version(asked))
+        assert answer.json == {"security_groups": []}
+
+
 def test_the_default_security_group_is_not_changed(api: Api) -> None:
     """Neither deleted, nor given a rule."""
     (group,) = ask(api, "/os-security-groups").json["security_groups"]
