@@ -36,6 +36,12 @@ class GroupPolicyViolation(BuildFailed):
     template = "Server group policy %(policy)s forbids %(host)s for instance %(instance_uuid)s."
 
 
+class ImageUnsupported(BuildFailed):
+    """The image is not for hosts of this kind; hosts with another driver may build from it."""
+
+    template = "This host cannot build instance %(instance_uuid)s: %(reason)s"
+
+
 class OperationUnsupported(Invalid):
     """A host's driver does not support the operation; nothing was changed."""
 

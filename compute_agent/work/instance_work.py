@@ -434,7 +434,8 @@ def not_carried(uuid: str, host: str) -> exception.ComputeResourcesUnavailable:
 
 def is_hosts_fault(error: Exception) -> bool:
     """Return whether a failure counts against the host, so that schedulers should avoid it."""
-    return not isinstance(error, exception.BuildAborted | exception.GroupPolicyViolation)
+    others = exception.BuildAborted | exception.GroupPolicyViolation | exception.ImageUnsupported
+    return not isinstance(error, others)
 
 
 def make_fault(uuid: str, attempt: int, host: str, error: Exception) -> InstanceFault:

@@ -57,7 +57,7 @@ class Command:
 
     @classmethod
     def of(cls, instance: Instance) -> Self:
-        """Return the command from an instance's image. Raises BuildAborted."""
+        """Return the command from an instance's image. Raises ImageUnsupported, BuildAborted."""
         properties = instance.image.properties if instance.image is not None else {}
         try:
             argv = shlex.split(properties.get(COMMAND_PROPERTY, ""))
@@ -66,7 +66,8 @@ class Command:
             reason = f"the image's command or environment is malformed: {error}"
             raise _aborted(instance, reason) from error
         if not argv or not argv[0]:
-            raise _aborted(instance, f"the image has no property {COMMAND_PROPERTY}")
+            reason = f"the image has no property {COMMAND_PROPERTY}"
+            raise exception.ImageUnsupported(instance_uuid=instance.uuid, reason=reason)
         if not _is_environment(environment):
             raise _aborted(instance, f"{ENVIRONMENT_PROPERTY} is not a JSON object of strings")
         if any("\0" in text for text in argv):

@@ -62,9 +62,11 @@ def test_a_build_ends_with_a_guest_and_a_report(agent: Agent) -> None:
          "The build failed: disk full."),
         (exception.BuildAborted(instance_uuid="u", reason="no command"), False, 0,
          "The build failed: no command."),
+        (exception.ImageUnsupported(instance_uuid="u", reason="no program"), True, 0,
+         "The build failed: no program."),
         (OSError("h1 is broken"), True, 1, "The build failed: unexpected error on the host."),
     ],
-    ids=["failed", "aborted", "unexpected"],
+    ids=["failed", "aborted", "unsupported", "unexpected"],
 )  # fmt: skip
 def test_a_failure_is_undone_and_reported(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, error: Exception, retry: bool, counted: int,

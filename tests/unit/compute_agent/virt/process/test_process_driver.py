@@ -96,8 +96,6 @@ def test_it_inherits_no_privileges_and_no_signal_handling(processes: Processes) 
 @pytest.mark.parametrize(
     ("command", "environment", "reason"),
     [
-        (None, None, "no property process_command"),
-        ("  ", None, "no property process_command"),
         ("'unbalanced", None, "malformed"),
         (
             "no-such-command-anywhere",
@@ -120,6 +118,17 @@ def test_what_no_host_can_run_is_aborted(
     """With a reason that the image's owner understands, and nothing left."""
     instance = processes.instance(command, environment)
     with pytest.raises(ABORTED, match=reason):
+        processes.driver.spawn(instance)
+    assert not processes.directory(instance).exists()
+
+
+@pytest.mark.parametrize("command", [None, "  "])
+def test_an_image_without_a_command_is_for_hosts_of_another_kind(
+    processes: Processes, command: str | None
+) -> None:
+    """A hypervisor of a mixed fleet can boot it, so the build is tried there."""
+    instance = processes.instance(command, None)
+    with pytest.raises(exception.ImageUnsupported, match="no property process_command"):
         processes.driver.spawn(instance)
     assert not processes.directory(instance).exists()
 
