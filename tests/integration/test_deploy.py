@@ -164,8 +164,11 @@ def test_an_agent_is_removed_once_no_service_of_it_is_left(command: Command) -> 
     assert code == 0, printed
     assert set(planned) <= set(done(printed))
     assert all_agents(command) == {"kept", "front"}
+    assert "Not in the record" not in printed
     code, printed = command.run("remove-host", *root, "gone")
     assert (code, done(printed)) == (0, [])
+    assert "Not in the record of this deployment: gone. It had" in printed
+    assert "other machines: kept\n" in printed
     code, printed = command.run("remove-host", *root, "front")
     assert code == 1
     assert "run deploy single --host none" in printed

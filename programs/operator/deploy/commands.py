@@ -381,9 +381,16 @@ class DeployRemoveHost(_WithServices):
                 reason=f"{wanted.settings.host} is this machine's own agent; run deploy single "
                 f"--host {NO_HOST}"
             )
+        known = sorted(wanted.hosts)
         for host in parsed_args.hosts:
             wanted.remove_host(host)
         self.deploy(parsed_args, layout, wanted, removed_hosts=parsed_args.hosts)
+        unknown = [host for host in parsed_args.hosts if host not in known]
+        if unknown:
+            self.app.stdout.write(
+                f"Not in the record of this deployment: {', '.join(unknown)}. It had agents on "
+                f"other machines: {', '.join(known) or 'none'}\n"
+            )
 
 
 class DeployJoin(_WritingCommand):
