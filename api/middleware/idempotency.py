@@ -13,13 +13,7 @@ class IdempotencyRecords:
         self._context = context
 
     def begin(
-        self,
-        key: str,
-        *,
-        fingerprint: str = "",
-        request_id: str = "",
-        owner: str = "",
-        handler: str | None = None,
+        self, key: str, *, fingerprint: str = "", **_of_the_caller: str | None
     ) -> IdempotencyRecord:
         return self._conductor.begin_request(self._context, key, fingerprint)
 

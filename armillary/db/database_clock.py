@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.db.database import Database
 
 READ_INTERVAL_SECONDS = 10.0
@@ -40,6 +41,10 @@ class DatabaseClock:
 
     def __call__(self) -> float:
         return self._here() if self._ahead is None else self._monotonic() + self._ahead
+
+    def task(self) -> PeriodicTask:
+        """Return the periodic task that reads the clock."""
+        return PeriodicTask("read-clock", READ_INTERVAL_SECONDS, self.read)
 
     def read(self) -> None:
         """Ask the server; what was known is kept if it does not answer soon."""

@@ -11,7 +11,7 @@ from armillary.concurrency import WorkerPool
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from armillary.db.database_clock import READ_INTERVAL_SECONDS, DatabaseClock
+from armillary.db.database_clock import DatabaseClock
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics import service_metrics
 from conductor.cell_conductor import factories
@@ -143,7 +143,7 @@ class CellConductorManager:
         recovery_seconds = self._conf.conductor.recovery_interval_seconds
         return [
             self._versions.on_top.task(),
-            PeriodicTask("read-clock", READ_INTERVAL_SECONDS, self._clock.read),
+            self._clock.task(),
             PeriodicTask("listen", guard.interval_seconds, guard.listen),
             PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             factories.with_jitter("recover", recovery_seconds, self._recovery.run),

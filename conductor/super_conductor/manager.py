@@ -7,7 +7,7 @@ from oslo_config import cfg
 from armillary.concurrency import WorkerPool
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.db import Database
-from armillary.db.database_clock import READ_INTERVAL_SECONDS, DatabaseClock
+from armillary.db.database_clock import DatabaseClock
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics.service_figures import SUPER_CONDUCTOR, FigureReporter
 from conductor.common import leased_work
@@ -127,7 +127,7 @@ class SuperConductorManager:
         """Return the periodic tasks."""
         return [
             self._versions.task(),
-            PeriodicTask("read-clock", READ_INTERVAL_SECONDS, self._clock.read),
+            self._clock.task(),
             PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             *self._workflows.periodic_tasks(),
             *self._housekeeping.periodic_tasks(),
