@@ -1,6 +1,6 @@
 """Every step of every kind of leased work: it fails, its conductor is killed, it runs twice.
 
-A step that is added to a table is covered at once, or ``test_every_step_is_in_a_story`` fails.
+A step that is added to a table is covered immediately, or ``test_every_step_is_in_a_story`` fails.
 Which steps of conductors' work are interrupted is a sample, another one with each commit; `make
 long` takes all.
 """

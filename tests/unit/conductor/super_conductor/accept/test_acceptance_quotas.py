@@ -24,7 +24,7 @@ __all__ = ["accept"]
 
 
 def test_instances_become_members_of_their_group(plane: ControlPlane, accept: Accept) -> None:
-    """All of a request at once."""
+    """All of a request together."""
     group = a_group(plane)
     accepted = accept(min_count=2, max_count=2, hints={"group": [group]})
     members = plane.database.read(server_groups.list_members, group)
@@ -97,7 +97,7 @@ def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> Non
     assert accept(a_user("p2")).instances
 
 
-def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> list[str]:
+def accept_together(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> list[str]:
     """Accept each in a thread of its own; return the projects of those that were accepted."""
     together = threading.Barrier(len(requests))
 
@@ -118,7 +118,7 @@ def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> l
 def test_requests_at_the_same_time_never_pass_the_limit(any_plane: ControlPlane) -> None:
     """Counting and storing is one transaction that others of the project wait for."""
     set_limit(any_plane, instances=3)
-    assert len(accept_at_once(any_plane, [{}] * 8)) == 3
+    assert len(accept_together(any_plane, [{}] * 8)) == 3
 
 
 def test_two_projects_never_pass_the_limit_of_one_group(any_plane: ControlPlane) -> None:
@@ -126,4 +126,4 @@ def test_two_projects_never_pass_the_limit_of_one_group(any_plane: ControlPlane)
     any_plane.conf.set_override("server_group_members", 3, group="quota")
     hints = {"group": [a_group(any_plane)]}
     asked = [{"hints": hints, "context": user()} for user in (a_user, an_admin) * 4]
-    assert len(accept_at_once(any_plane, asked)) == 3
+    assert len(accept_together(any_plane, asked)) == 3

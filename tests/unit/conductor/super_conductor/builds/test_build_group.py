@@ -231,7 +231,7 @@ def test_one_that_finds_all_workers_busy_is_left_to_recovery(plane: ControlPlane
 
 
 def test_an_answer_in_error_is_said(plane: ControlPlane) -> None:
-    """A request that cannot be scheduled is ERROR at once, the others are not."""
+    """A request that cannot be scheduled is ERROR immediately, the others are not."""
     uuids = some(plane, 2)
     plane.scheduler.error = exception.UnsupportedPolicy(policy="affinity", reason="not enabled")
     plane.workers.work()

@@ -220,7 +220,7 @@ def test_a_request_does_not_wait_for_a_zone_that_cannot_serve_it(
 
 
 def test_a_policy_that_no_host_can_satisfy_is_final(plane: ControlPlane) -> None:
-    """UnsupportedPolicy ends in cell0 at once: asking again would not help."""
+    """UnsupportedPolicy ends in cell0 immediately: asking again would not help."""
     plane.scheduler.error = exception.UnsupportedPolicy(policy="affinity", reason="not enabled")
     (uuid,) = plane.build()
     plane.check(uuid)
@@ -426,7 +426,7 @@ def test_leases_of_work_in_progress_are_renewed(plane: ControlPlane) -> None:
 
 
 def test_a_request_that_finds_all_workers_busy_is_left_to_recovery(plane: ControlPlane) -> None:
-    """It is free at once, for this conductor or another one."""
+    """It is free immediately, for this conductor or another one."""
 
     plane.workers.are_busy = True
     (uuid,) = plane.create()

@@ -93,7 +93,7 @@ def test_all_of_a_message_that_was_not_answered_learn_of_it() -> None:
 
 
 def test_cells_do_not_wait_for_each_other() -> None:
-    """A message to one is under way, the other is told at once."""
+    """A message to one is under way, the other is told immediately."""
     slow, quick = CellConductor(), CellConductor()
     quick.began.set()
     cell_handover = CellHandover(instances_max=100)

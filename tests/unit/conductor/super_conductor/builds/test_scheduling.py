@@ -97,7 +97,7 @@ def _until_waiting(scheduling: Scheduling, count: int) -> None:
     raise AssertionError(f"{count} builds never waited")
 
 
-def test_a_lone_build_goes_at_once_and_those_that_come_meanwhile_go_together() -> None:
+def test_a_lone_build_goes_immediately_and_those_that_come_meanwhile_go_together() -> None:
     """With the longest time that one of them has."""
     scheduler, uuids = Scheduler(), [a_uuid() for _ in range(4)]
     found = ask(scheduler, uuids)

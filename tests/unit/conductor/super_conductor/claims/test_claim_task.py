@@ -236,7 +236,7 @@ class TestOfServers:
         claims.plane.deletes.delete(a_user(), uuid)
         assert claims.get(made.uuid).state == ClaimState.DELETING
 
-    def test_a_claim_of_a_server_that_could_not_be_built_fails_at_once(
+    def test_a_claim_of_a_server_that_could_not_be_built_fails_immediately(
         self, claims: ClaimPlane, pools: list[str]
     ) -> None:
         """It has no host, and never will have one; so with one that was offloaded."""

@@ -44,14 +44,14 @@ def assert_gone(plane: ControlPlane, uuid: str) -> None:
 
 
 def test_an_active_instance_is_deleted_in_its_cell(plane: ControlPlane) -> None:
-    """The cell is told at once."""
+    """The cell is told immediately."""
     kept, gone = plane.build(2)
     plane.delete(gone)
     assert_gone(plane, gone)
     plane.check(kept)
 
 
-def test_an_instance_in_cell0_is_deleted_at_once(plane: ControlPlane) -> None:
+def test_an_instance_in_cell0_is_deleted_immediately(plane: ControlPlane) -> None:
     """cell0 is the super conductor's own."""
     plane.scheduler.error = NO_HOST
     (uuid,) = plane.build()

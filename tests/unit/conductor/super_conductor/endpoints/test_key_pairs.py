@@ -48,7 +48,7 @@ def test_a_repeat_of_a_creation_may_bring_another_key(running: RunningConductor)
     assert (stored.public_key, stored.fingerprint) == (second.public_key, second.fingerprint)
 
 
-def test_two_at_once_do_not_exceed_the_quota(
+def test_two_together_do_not_exceed_the_quota(
     any_api_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each counts what the other one stored before it, for the user's other project, too."""

@@ -18,7 +18,7 @@ from tests.fixtures.control_plane import NOW, control_plane_conf
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
 SECONDS_MAX = 60.0
-"""For a cell that answers at once, on a machine with other things to do."""
+"""For a cell that answers immediately, on a machine with other things to do."""
 
 
 class Made:
@@ -176,7 +176,7 @@ def test_a_cell_that_was_silent_is_read_from_only_shortly(
     assert cells.call_briefly(two[1], lambda _: "here") == "here"
 
 
-def test_too_many_waiting_calls_are_refused_at_once(
+def test_too_many_waiting_calls_are_refused_immediately(
     cells: Cells, two: list[str], release: threading.Event
 ) -> None:
     """A cell that hangs does not fill the memory."""

@@ -75,7 +75,7 @@ def ownership(plane: ControlPlane) -> Ownership:
     return Ownership(plane)
 
 
-def test_a_new_host_is_mapped_at_once(ownership: Ownership) -> None:
+def test_a_new_host_is_mapped_immediately(ownership: Ownership) -> None:
     """Its aggregates learn of it, too; a second time nothing is left to do."""
     assert ownership.map(ownership.cell, a=[NODE]) == []
     assert ownership.map(ownership.cell, a=[NODE]) == []

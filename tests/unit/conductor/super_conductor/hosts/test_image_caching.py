@@ -155,7 +155,7 @@ def test_hosts_get_no_passwords_of_images(caching: Caching) -> None:
 
 
 def test_what_cannot_be_fetched_is_refused(caching: Caching) -> None:
-    """At once, and nothing is asked or told."""
+    """Immediately, and nothing is asked or told."""
     queued = caching.plane.add_image("queued", status="queued")
     ask = caching.endpoint.cache_images
     with pytest.raises(exception.AggregateNotFound):

@@ -343,7 +343,7 @@ def test_a_delete_ends_a_move(plane: ControlPlane) -> None:
 
 
 def test_a_move_that_finds_all_workers_busy_is_left_to_recovery(plane: ControlPlane) -> None:
-    """It is free at once, for this conductor or another one."""
+    """It is free immediately, for this conductor or another one."""
     uuid = an_instance(plane)
     plane.workers.are_busy = True
     start(plane, uuid, "migrate")
@@ -370,7 +370,7 @@ def test_a_conductor_that_was_too_slow_writes_nothing(
 
 
 def test_leases_of_moves_in_progress_are_renewed_and_given_back(plane: ControlPlane) -> None:
-    """Leased work is not taken away; at the end of the process it is free at once."""
+    """Leased work is not taken away; at the end of the process it is free immediately."""
     uuid = an_instance(plane)
     start(plane, uuid, "migrate")
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)

@@ -241,7 +241,7 @@ def test_one_that_waits_for_its_user_is_asked_for_less_and_less(
 def test_one_that_is_ended_is_asked_for_at_the_next_look(
     plane: ControlPlane, cell: CellConductor, operation: str
 ) -> None:
-    """Its user, who has waited long, has the quota back at once."""
+    """Its user, who has waited long, has the quota back immediately."""
     (uuid,) = resized(plane)
     questions(plane, cell, seconds=60)
     plane.operate(uuid, operation)

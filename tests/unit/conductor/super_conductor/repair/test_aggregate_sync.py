@@ -86,7 +86,7 @@ def test_hosts_that_cannot_be_told_of_are_named(cloud: Cloud) -> None:
 
 
 def add_host(cloud: Cloud, aggregate: Aggregate, host: str) -> None:
-    """Add a host as another super conductor does, which tells placement at once."""
+    """Add a host as another super conductor does, which tells placement immediately."""
     with cloud.plane.database.writer() as session:
         aggregates.add_host(session, aggregate.uuid, host, now=NOW)
     sync(cloud, aggregate)

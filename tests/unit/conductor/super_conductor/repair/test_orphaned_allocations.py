@@ -183,7 +183,7 @@ def test_a_move_on_no_host_of_ours_is_foreign(cloud: Cloud, find_moves: MoveFind
     assert find_moves(uuid, provider=builders.a_uuid()) == {"foreign": [uuid]}
 
 
-def test_too_many_at_once_are_refused(find: Finder) -> None:
+def test_too_many_together_are_refused(find: Finder) -> None:
     """A question has a bound."""
     with pytest.raises(exception.Invalid, match="1001 consumers"):
         find(*(builders.a_uuid() for _ in range(CONSUMERS_MAX + 1)))

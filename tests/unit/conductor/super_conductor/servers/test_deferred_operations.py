@@ -116,7 +116,7 @@ def test_an_offloaded_server_is_unshelved_when_the_cell_is_back(
     ],
     ids=["image", "flavor"],
 )
-def test_what_does_not_exist_is_refused_at_once(
+def test_what_does_not_exist_is_refused_immediately(
     plane: ControlPlane, cell: CellConductor, uuid: str,
     operation: str, arguments: dict[str, Any], error: type[Exception],
 ) -> None:  # fmt: skip
@@ -248,7 +248,7 @@ def test_another_operation_is_refused_meanwhile(
         ask(plane, uuid, "reboot", RequestContext(request_id="req-2", project_id="p1"))
 
 
-def test_of_two_that_are_deferred_at_once_the_second_is_refused(
+def test_of_two_that_are_deferred_together_the_second_is_refused(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """Both waited for the silent cell; the first was accepted, and must not get lost."""
@@ -316,7 +316,7 @@ def busy(plane: ControlPlane, cell: CellConductor, uuid: str) -> str:
 def test_a_busy_server_is_soft_deleted_when_it_is_idle(
     plane: ControlPlane, cell: CellConductor, busy: str
 ) -> None:
-    """It is never deleted at once instead; a repeated delete changes nothing."""
+    """It is never deleted immediately instead; a repeated delete changes nothing."""
     plane.recover()
     plane.endpoint.delete_server(a_user(), busy)
     plane.recover()
@@ -355,7 +355,7 @@ def test_a_server_that_stays_busy_is_deleted_when_its_time_is_up(
     assert busy not in cell.instances
 
 
-def test_a_busy_server_is_deleted_by_force_at_once(
+def test_a_busy_server_is_deleted_by_force_immediately(
     plane: ControlPlane, cell: CellConductor, busy: str
 ) -> None:
     """Its soft delete is forgotten."""

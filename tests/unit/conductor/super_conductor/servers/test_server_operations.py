@@ -106,7 +106,7 @@ def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellCo
     plane.check()
 
 
-def test_a_forced_delete_deletes_at_once(
+def test_a_forced_delete_deletes_immediately(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """Also where deleted servers are kept for a while."""
@@ -219,7 +219,7 @@ def test_a_second_delete_does_not_end_what_the_first_keeps(
 def test_a_soft_delete_of_a_resized_server_ends_its_resize(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
-    """The cell confirms it first; without a finished migration the server is deleted at once."""
+    """The cell confirms it first; without a finished migration the server is just deleted."""
     plane.conf.set_override("reclaim_instance_interval", 60)
     change(cell, uuid, vm_state="resized")
     assert plane.operations.soft_delete(a_user(), uuid)
@@ -231,7 +231,7 @@ def test_a_soft_delete_of_a_resized_server_ends_its_resize(
 def test_a_locked_server_is_not_deleted_softly(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
-    """Nor at once instead."""
+    """Nor immediately instead."""
     plane.conf.set_override("reclaim_instance_interval", 60)
     plane.operate(uuid, "lock")
     with pytest.raises(exception.InstanceLocked):
@@ -327,7 +327,7 @@ def test_a_reclaim_goes_on_after_a_kill(
 ) -> None:
     """The conductor died after its cell had agreed, and before the delete was stored.
 
-    Its configuration was changed then, for deletes at once or for longer; that server is lost.
+    Its configuration was changed then, for deletes immediately or for longer; that server is lost.
     """
     expire(plane, cell, uuid)
     (kept,) = plane.build()
@@ -450,7 +450,7 @@ def test_what_was_offloaded_is_scheduled_to_its_zone_or_to_the_one_asked_for(
         (None, {"availability_zone": "nova", "host": "cell1-host1"}, "pinned to nova"),
     ],
 )
-def test_a_zone_that_cannot_be_is_refused_at_once(
+def test_a_zone_that_cannot_be_is_refused_immediately(
     plane: ControlPlane, cell: CellConductor, uuid: str,
     before: str | None, asked: dict[str, Any], refusal: str,
 ) -> None:  # fmt: skip

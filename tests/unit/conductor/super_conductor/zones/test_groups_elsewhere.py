@@ -244,7 +244,7 @@ def test_one_that_waits_is_taken_up_by_another_conductor(
 @pytest.mark.parametrize(
     ("policy", "zones"), [("anti-affinity", True), ("affinity", False)], ids=["apart", "no zones"]
 )
-def test_others_end_at_once(root: Zone, policy: str, *, zones: bool) -> None:
+def test_others_end_immediately(root: Zone, policy: str, *, zones: bool) -> None:
     """Where no other member's place decides, or no other zone was asked."""
     child(root, "us").cell().slow_hosts = {"cell1-host1"}
     group = a_group(root, policy)

@@ -108,7 +108,7 @@ def test_the_same_order_twice_is_one_server(root: Zone) -> None:
 
 
 def test_a_zone_that_is_down_when_its_turn_comes_is_passed_over(root: Zone) -> None:
-    """Nothing was ordered there: the next entry has its turn at once."""
+    """Nothing was ordered there: the next entry has its turn immediately."""
     root.bus_to(child(root, "eu")).is_down = True
     (uuid,) = create(root, "eu:cell1-host1", "us:cell1-host1")
     root.work_all()

@@ -113,7 +113,7 @@ def test_the_wait_begins_when_the_last_host_has_failed(root: Zone) -> None:
 
 
 def test_a_zone_that_answers_that_it_cannot_serve_ends_the_wait(root: Zone) -> None:
-    """It is in ERROR at once."""
+    """It is in ERROR immediately."""
     silence(root, "eu")
     fail(root, us=1)
     (uuid,) = create(root, "us:cell1-host1", "eu:cell1-host1")

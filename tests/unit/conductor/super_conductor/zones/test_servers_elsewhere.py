@@ -284,7 +284,7 @@ def resized(root: Zone, uuid: str, large: Flavor) -> str:
     return uuid
 
 
-def test_a_resize_counts_the_larger_at_once(root: Zone, resized: str) -> None:
+def test_a_resize_counts_the_larger_immediately(root: Zone, resized: str) -> None:
     """And as long as it may be reverted."""
     assert reconcile_sizes(root) == 0
     assert usage(root) == LARGE

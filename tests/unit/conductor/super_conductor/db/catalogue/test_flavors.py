@@ -89,7 +89,7 @@ def test_extra_specs_are_set_and_deleted_one_by_one(session: Session, flavor: st
     assert changed.extra_specs == {"a": "1", "c": "4", "d": "5"}
 
 
-def test_two_at_once_change_the_extra_specs_of_a_flavor(any_api_database: Database) -> None:
+def test_two_together_change_the_extra_specs_of_a_flavor(any_api_database: Database) -> None:
     """The second waits for the first; what both have set is there."""
     with any_api_database.writer() as session:
         create(session)

@@ -1,4 +1,4 @@
-"""Tests of limits and of counting what a project uses, also by two at once."""
+"""Tests of limits and of counting what a project uses, also by two together."""
 
 import threading
 
@@ -58,7 +58,7 @@ def test_one_at_a_time_counts_for_a_project(any_api_database: Database) -> None:
     assert order == ["first", "second"]
 
 
-def test_two_at_once_set_the_first_limits_of_a_project(any_api_database: Database) -> None:
+def test_two_together_set_the_first_limits_of_a_project(any_api_database: Database) -> None:
     """The second waits for the first, and the last value of each limit holds."""
     first_has_set = threading.Event()
 
