@@ -271,7 +271,7 @@ def test_an_agent_acts_only_while_it_is_the_one_of_its_name(
 
 
 def test_an_agent_names_the_runs_that_it_follows_and_says_good_bye(cell: Cell) -> None:
-    """With them its cell admits it at once, and knows that it has ended."""
+    """With them its cell admits it immediately, and knows that it has ended."""
     cell.conductor.wait_for(lambda: cell.conductor.nodes)
     first = cell.conductor.runs[-1]
     cell.stop()

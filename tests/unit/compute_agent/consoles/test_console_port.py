@@ -32,7 +32,7 @@ from tests.fixtures.agent.serial_consoles import (
     url_of,
 )
 from tests.fixtures.asking import wait_for
-from tests.fixtures.http_api.slow_clients import leave_at_once
+from tests.fixtures.http_api.slow_clients import leave_immediately
 from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
 
@@ -205,7 +205,7 @@ def test_an_odd_address_of_a_console_is_refused(
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
-def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
+def test_clients_that_leave_immediately_or_say_nothing_end_no_proxy(
     port: ConsolePort, certificate: Path
 ) -> None:
     """Nor do more of them than there may be consoles: then a user still gets in."""
@@ -216,12 +216,12 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
         url = url_of(links, UUID, port.grant("host", UUID))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         for _ in range(5):
-            leave_at_once(address)
+            leave_immediately(address)
         for _ in range(3):
             silent.enter_context(socket.create_connection(address, SECONDS_MAX))
 
         def connected() -> ClientConnection | None:
-            try:  # those that left at once may still have their places
+            try:  # those that left immediately may still have their places
                 return connect(url, ssl=trusted, open_timeout=seconds(SECONDS_MAX))
             except (OSError, EOFError, InvalidMessage):
                 return None
@@ -232,7 +232,7 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
 
 
 def test_a_proxy_that_has_refused_connections_stops() -> None:
-    """Those beyond the places that it has are closed at once, and not waited for."""
+    """Those beyond the places that it has are closed immediately, and not waited for."""
     with running_proxy() as links, contextlib.ExitStack() as silent:
         url = url_of(links, UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))

@@ -93,7 +93,7 @@ def test_limits_hold_with_the_overhead_of_each_guest(agent: Agent) -> None:
 
 
 def test_claims_of_one_host_wait_for_each_other(agent: Agent) -> None:
-    """Of two instances at once the second sees what the first one takes."""
+    """Of two instances together the second sees what the first one takes."""
     limits = SchedulerLimits.from_values(memory_mb=512 + 512)
     first, second = (commanded(agent, a_build(limits=limits)) for _ in range(2))
     others: list[Future[InstancePlacement | None]] = []
@@ -132,7 +132,7 @@ def test_anti_affinity_lets_one_member_on_a_host(agent: Agent) -> None:
         claim(agent, second)
 
 
-def test_of_two_members_sent_here_at_once_one_stays(agent: Agent) -> None:
+def test_of_two_members_sent_here_together_one_stays(agent: Agent) -> None:
     """The conductor names both as soon as they are sent; they must not drive each other away."""
     group = builders.an_instance_group(policy="anti-affinity")
     first, second = a_member(agent, group), a_member(agent, group)

@@ -128,7 +128,7 @@ def test_nothing_is_compared_before_it_was_asked_for(agent: Agent) -> None:
 
 
 def test_it_is_repeated_in_its_interval(agent: Agent) -> None:
-    """With some jitter, so that a fleet does not ask at once."""
+    """With some jitter, so that a fleet does not ask together."""
     agent.reconciler.request()
     wait = agent.reconciler.step()
     assert wait is not None

@@ -190,7 +190,7 @@ def test_removal_can_be_turned_off(store: Store) -> None:
     assert store.have(made) == [True]
 
 
-def test_an_image_that_is_not_needed_again_goes_at_once(store: Store) -> None:
+def test_an_image_that_is_not_needed_again_goes_immediately(store: Store) -> None:
     made, host = store.image(), store.host()
     host.fetch(made)
     host.drop(made)

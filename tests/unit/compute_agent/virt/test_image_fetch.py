@@ -88,7 +88,7 @@ def test_what_one_instance_may_not_read_is_read_for_another(builds: Builds) -> N
 
 
 def test_a_delete_ends_a_build_whose_image_service_is_stalled(builds: Builds) -> None:
-    """At once; the fetch is dropped, and a later build begins another."""
+    """Immediately; the fetch is dropped, and a later build begins another."""
     first = builds.begin("a")
     builds.deleted.add("a")
     with pytest.raises(exception.Unavailable, match="is deleted meanwhile"):

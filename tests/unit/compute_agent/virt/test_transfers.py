@@ -63,7 +63,7 @@ def test_a_service_is_asked_again_when_it_says() -> None:
 
 @pytest.mark.parametrize("seconds", [SECONDS + 1.0, None], ids=["too late", "never"])
 def test_what_is_of_no_use_is_not_tried_again(seconds: float | None) -> None:
-    """The build goes to the next host at once."""
+    """The build goes to the next host immediately."""
     waiting = Waiting()
 
     def pieces(_start: int) -> Iterator[bytes]:

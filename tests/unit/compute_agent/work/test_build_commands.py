@@ -69,7 +69,7 @@ def test_a_lower_attempt_does_nothing(agent: Agent) -> None:
     ("host", "node"), [("unknown", "unknown"), (HOST, "another-node")], ids=["host", "node"]
 )
 def test_what_the_agent_does_not_carry_is_refused(agent: Agent, host: str, node: str) -> None:
-    """The next host is tried at once, instead of when a lease runs out."""
+    """The next host is tried immediately, instead of when a lease runs out."""
     agent.build(*a_build(host, node=node))
     agent.settle()
     assert agent.conductor.reported("build_failed")[0][-1] is True

@@ -230,7 +230,7 @@ def test_a_guest_that_ends_is_noticed_and_reported(
     assert agent.states()[HOST, alive.uuid] == "running"
 
 
-def test_a_guest_that_runs_again_is_compared_at_once(
+def test_a_guest_that_runs_again_is_compared_immediately(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended for a moment, or another program started it: once, and not every second."""

@@ -48,7 +48,7 @@ def loop(step: Step) -> Iterator[WakeableLoop]:
     assert loop.stop(SECONDS_MAX)
 
 
-def test_it_begins_at_once_and_then_waits_to_be_woken(loop: WakeableLoop, step: Step) -> None:
+def test_it_begins_immediately_and_then_waits_to_be_woken(loop: WakeableLoop, step: Step) -> None:
     """A step that wants no time is called when it is woken."""
     assert step.called() == 1
     step.results.put(None)

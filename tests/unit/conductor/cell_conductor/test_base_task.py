@@ -11,7 +11,7 @@ from conductor.common.leased_work import Release
 from tests.fixtures.cell import Cell, a_build_request
 
 
-def test_works_left_to_recovery_are_taken_up_at_once(cell: Cell) -> None:
+def test_works_left_to_recovery_are_taken_up_immediately(cell: Cell) -> None:
     """No room here: no need to wait for the lease to run out."""
     cell.add_agent("a")
     leases = cell.build.store(admin_context(), [a_build_request("a")])

@@ -250,7 +250,7 @@ def test_a_stolen_agents_key_keeps_no_host_out_by_its_name(
 def test_a_stolen_agents_key_reports_nothing_that_no_scheduler_can_read(
     cell: SignedCell, stolen: CellConductorAPI, name: str, value: object
 ) -> None:
-    """A scheduler looks at all hosts at once: it would choose none any more, in any cell."""
+    """A scheduler looks at all hosts together: it would choose none any more, in any cell."""
     node = a_node("thief")
     node.attributes = {**node.attributes, name: value}
     (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [node])

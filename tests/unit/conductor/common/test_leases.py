@@ -79,7 +79,7 @@ def test_a_row_is_free_again_when_its_lease_ran_out(database: Database, clock: C
         assert its.renew(session, second)
 
 
-def test_of_many_at_once_one_gets_it(database: Database, clock: Clock) -> None:
+def test_of_many_together_one_gets_it(database: Database, clock: Clock) -> None:
     """Whatever the engine does about two updates of one row."""
     taken: list[Lease | None] = []
     start = threading.Barrier(8)
@@ -144,7 +144,7 @@ def test_of_no_leases_none_is_ours(database: Database, clock: Clock) -> None:
 
 
 def test_a_row_that_was_let_go_is_free_after_its_pause(database: Database, clock: Clock) -> None:
-    """At once without one."""
+    """Immediately without one."""
     its = leases(clock)
     lease = take(database, its)
     assert lease is not None

@@ -211,7 +211,7 @@ def test_of_a_replaced_workload_nothing_is_left(processes: Processes, *, is_dele
     assert left == ([] if is_deleted else [instance.uuid])
 
 
-def test_a_process_that_ends_at_once_has_failed(processes: Processes) -> None:
+def test_a_process_that_ends_immediately_has_failed(processes: Processes) -> None:
     """The reason has its exit code and its last line; nothing is left."""
     instance = processes.instance("sh -c 'echo beginning; echo no licence >&2; exit 3'")
     processes.set_options(settle_seconds=5.0)
@@ -220,7 +220,7 @@ def test_a_process_that_ends_at_once_has_failed(processes: Processes) -> None:
     assert not processes.directory(instance).exists()
 
 
-def test_a_process_that_is_done_at_once_was_built(processes: Processes) -> None:
+def test_a_process_that_is_done_immediately_was_built(processes: Processes) -> None:
     """With exit code 0 it did what it should."""
     processes.set_options(settle_seconds=5.0)
     guest = processes.driver.spawn(processes.instance("true"))

@@ -144,7 +144,7 @@ def test_the_last_line_is_safe_to_show(
     assert guest.last_line() == expected
 
 
-def test_a_directory_disappears_at_once(guest: ProcessGuest) -> None:
+def test_a_directory_disappears_immediately(guest: ProcessGuest) -> None:
     """No reader sees it half removed."""
     guest.prepare(a_spec("true"))
     (guest.home / "file").write_text("x")

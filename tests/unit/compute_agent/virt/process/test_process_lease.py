@@ -28,7 +28,7 @@ def test_it_is_held_once_the_lease_is_over_and_continues(processes: Processes) -
     wait_for(lambda: not is_held(processes, instance), "it continues", 10, 0.02)
 
 
-def test_what_is_held_can_be_destroyed_at_once(processes: Processes) -> None:
+def test_what_is_held_can_be_destroyed_immediately(processes: Processes) -> None:
     """It could not end by itself, so it is given no time to do so."""
     processes.set_options(stop_grace_seconds=600.0)
     extend(processes, -1.0)

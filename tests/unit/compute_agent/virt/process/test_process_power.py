@@ -127,7 +127,7 @@ def test_one_that_ended_by_itself_can_be_started(processes: Processes) -> None:
     assert on(processes, instance).power_state == "running"
 
 
-def test_one_that_ends_at_once_was_not_started(processes: Processes) -> None:
+def test_one_that_ends_immediately_was_not_started(processes: Processes) -> None:
     """The reason is its exit code; it is off, and still there."""
     instance = processes.spawn("sh -c 'test ! -e flag || exit 4; touch flag; exec sleep 300'")
     off(processes, instance)
@@ -375,7 +375,7 @@ def test_a_paused_workload_stands_still_until_it_continues(processes: Processes)
 
 
 @pytest.mark.parametrize("act", ["delete", "reboot"])
-def test_a_suspended_workload_is_ended_at_once(processes: Processes, act: str) -> None:
+def test_a_suspended_workload_is_ended_immediately(processes: Processes, act: str) -> None:
     """It could not end by itself."""
     instance = processes.spawn_ready(DEAF)
     processes.driver.suspend(instance.uuid)

@@ -67,7 +67,7 @@ def test_the_console_keeps_the_newest_output_within_its_bound(processes: Process
 
 
 def test_one_long_line_is_not_an_exception(processes: Processes) -> None:
-    """Whatever the workload writes at once, the bound holds."""
+    """Whatever the workload writes together, the bound holds."""
     processes.set_options(console_max_bytes=4096)
     instance, _output = processes.output_of("head -c 100000 /dev/zero")
     sizes = [path.stat().st_size for path in processes.directory(instance).glob("console.log*")]
@@ -82,7 +82,7 @@ def test_the_last_words_are_kept(processes: Processes) -> None:
 
 
 def test_what_the_main_process_leaves_ends_with_it(processes: Processes) -> None:
-    """Also what has left its session; the end is known at once all the same."""
+    """Also what has left its session; the end is known immediately all the same."""
     processes.set_options(stop_grace_seconds=0.2)
     instance = processes.spawn("sh -c 'trap \"\" TERM; setsid sleep 300 & sleep 0.3; exit 4'")
     assert processes.wait_ended(instance) == 4
@@ -165,7 +165,9 @@ def test_what_no_policy_wants_again_has_ended(
     assert runs(processes, instance) == 1
 
 
-def test_a_bad_end_at_once_is_a_failed_build_in_spite_of_the_policy(processes: Processes) -> None:
+def test_a_bad_end_immediately_is_a_failed_build_in_spite_of_the_policy(
+    processes: Processes,
+) -> None:
     """Another host may do better."""
     processes.set_options(settle_seconds=5.0)
     with pytest.raises(exception.BuildFailed, match="exit code 3"):
@@ -173,7 +175,7 @@ def test_a_bad_end_at_once_is_a_failed_build_in_spite_of_the_policy(processes: P
 
 
 def test_it_is_stopped_while_it_waits(processes: Processes) -> None:
-    """At once, however long that would be."""
+    """Immediately, however long that would be."""
     processes.set_options(restart_delay_seconds=300.0, restart_delay_seconds_max=300.0)
     instance = processes.spawn(counting(3), restart="always")
     wait_for(lambda: "restart 1 in 300 s" in processes.console(instance), "it waits", 20, 0.02)

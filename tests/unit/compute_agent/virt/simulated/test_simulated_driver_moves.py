@@ -211,7 +211,7 @@ def test_its_memory_is_copied_at_the_speed_that_is_set(two: Two) -> None:
     assert sum(two.simulated.slept) == pytest.approx(1.25)
 
 
-def test_a_forced_one_is_copied_at_once(two: Two) -> None:
+def test_a_forced_one_is_copied_immediately(two: Two) -> None:
     """Whatever is left to copy."""
     instance = spawned(two.source, memory_mb=1000)
     two.simulated.set_options(live_migration_mib_per_second=1.0)

@@ -102,7 +102,7 @@ def test_an_instance_whose_builds_all_failed_is_on_no_host(cell: Cell) -> None:
     assert the_action(cell, request).message == "Error"
 
 
-def test_an_aborted_build_ends_at_once_with_its_own_fault(cell: Cell) -> None:
+def test_an_aborted_build_ends_immediately_with_its_own_fault(cell: Cell) -> None:
     """Other hosts are pointless, says the agent: none is claimed."""
     cell.failing["a"] = False
     request = build(cell, "a", "b")

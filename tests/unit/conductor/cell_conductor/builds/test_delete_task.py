@@ -210,7 +210,7 @@ def test_a_build_cast_that_overtakes_its_delete_is_destroyed(cell: Cell) -> None
 
 
 def test_a_host_that_is_down_is_not_waited_for(cell: Cell) -> None:
-    """Record and allocation go at once; the action says that it was a local delete."""
+    """Record and allocation go immediately; the action says that it was a local delete."""
     request = two_hosts(cell)
     cell.hand_over(request)
     cell.settle()

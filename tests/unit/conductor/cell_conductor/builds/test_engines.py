@@ -1,4 +1,4 @@
-"""A cell at work on each of the three engines, several conductors at once."""
+"""A cell at work on each of the three engines, several conductors together."""
 
 import threading
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def test_builds_and_deletes_go_their_way_on_every_engine(anywhere: Cell) -> None
     assert counts == {"a": 0, "b": 0, "c": 1, "d": 0}
 
 
-def test_conductors_that_work_at_once_do_everything_once(anywhere: Cell) -> None:
+def test_conductors_that_work_together_do_everything_once(anywhere: Cell) -> None:
     """Heartbeats, builds handed over twice, reports and recovery in parallel, on the same rows."""
     cell = anywhere
     for host in "ab":

@@ -63,7 +63,7 @@ def silence(calls: AgentCalls) -> Iterator[Silence]:
 
 
 def test_few_questions_wait_for_an_agent(calls: AgentCalls, silence: Silence) -> None:
-    """Others are refused at once, and other agents are asked."""
+    """Others are refused immediately, and other agents are asked."""
     for _ in range(OF_AGENT_MAX):
         silence.ask("stalled")
     with pytest.raises(exception.Conflict, match="Too many requests"):

@@ -26,7 +26,7 @@ def is_up(cell: Cell) -> bool:
 def test_a_second_agent_of_a_name_is_refused_while_the_first_one_lives(
     cell: Cell, signer: Signer | None
 ) -> None:
-    """At once, and as often as it asks; the first one goes on."""
+    """Immediately, and as often as it asks; the first one goes on."""
     report(cell, FIRST, signer)
     for _ in range(2):
         with pytest.raises(exception.AgentNotAdmitted, match="another agent of this name is alive"):
@@ -76,7 +76,7 @@ def test_an_agent_of_another_name_waits_while_one_settles_its_host(cell: Cell) -
 
 
 @SIGNED
-def test_the_next_run_of_the_same_agent_is_admitted_at_once(
+def test_the_next_run_of_the_same_agent_is_admitted_immediately(
     cell: Cell, signer: Signer | None
 ) -> None:
     """After a kill it names the run that it follows."""

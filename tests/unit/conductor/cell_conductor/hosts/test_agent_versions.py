@@ -35,7 +35,7 @@ def test_nothing_is_read_for_agents_of_today(cell: Cell) -> None:
     assert versions.of("new") == OLD
 
 
-def test_an_upgraded_agent_counts_at_once(cell: Cell) -> None:
+def test_an_upgraded_agent_counts_immediately(cell: Cell) -> None:
     """Also where another conductor was told."""
     report(cell, "a", OLD)
     versions = AgentVersions(cell.database, monotonic=cell.clock)

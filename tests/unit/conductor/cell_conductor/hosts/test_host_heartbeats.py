@@ -131,7 +131,7 @@ def test_no_time_of_the_future_is_copied(cell: Cell, driver: MemoryDriver) -> No
     ],
     ids=["version", "next-run", "new-host", "good-bye"],
 )
-def test_what_changes_a_record_is_written_at_once(
+def test_what_changes_a_record_is_written_immediately(
     cell: Cell, driver: MemoryDriver, change: Callable[[Cell], None]
 ) -> None:
     """It is news to schedulers, or to the next agent."""

@@ -230,7 +230,7 @@ def test_a_host_that_was_down_is_up_when_its_agent_has_settled_it(cell: Cell) ->
     assert service(cell, "a").up  # it was not down meanwhile
 
 
-def test_more_than_a_batch_of_hosts_may_go_down_at_once(cell: Cell) -> None:
+def test_more_than_a_batch_of_hosts_may_go_down_together(cell: Cell) -> None:
     """A rack loses power: all are noted in one look."""
     report(cell, "rack", *(f"h{number}" for number in range(1200)))
     cell.clock.advance(61)
@@ -248,7 +248,7 @@ def test_a_heartbeat_of_a_host_forced_down_does_not_bring_it_up(cell: Cell) -> N
     assert service(cell, "a").up is False
 
 
-def test_a_host_no_longer_forced_down_is_up_at_once(cell: Cell) -> None:
+def test_a_host_no_longer_forced_down_is_up_immediately(cell: Cell) -> None:
     """Its agent was alive all the time."""
     cell.add_agent("a")
     update(cell, "a", forced_down=True)
@@ -384,7 +384,7 @@ def test_a_deleted_host_that_reports_again_is_new(cell: Cell) -> None:
     assert (batch.node_uuids, batch.removed) == ([node_uuid("a")], [])
 
 
-def test_a_host_that_reports_again_at_once_keeps_its_provider(cell: Cell) -> None:
+def test_a_host_that_reports_again_immediately_keeps_its_provider(cell: Cell) -> None:
     """The second deletion, and a repeat of the first, are of the host as it was."""
     cell.add_agent("a")
     uuid = service(cell, "a").uuid

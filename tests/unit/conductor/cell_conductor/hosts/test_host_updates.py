@@ -164,7 +164,7 @@ def test_what_changed_in_one_transaction_stays_in_one_batch(cell: Cell) -> None:
 
 
 def test_what_changes_soon_after_a_push_waits_for_the_next(cell: Cell) -> None:
-    """After a quiet time the first change is pushed at once."""
+    """After a quiet time the first change is pushed immediately."""
     cell.add_agent("a")
     cell.add_agent("b")
     cell.updates.push_in_turn()

@@ -61,7 +61,7 @@ def test_an_instance_that_came_and_went_is_told_to_be_gone(
 
 
 def test_what_comes_soon_after_a_message_waits_for_the_next(cell: Cell, told: Told) -> None:
-    """The first one after a quiet time is told at once."""
+    """The first one after a quiet time is told immediately."""
     clock = [100.0]
     updates = InstanceUpdates(
         cell.conf,

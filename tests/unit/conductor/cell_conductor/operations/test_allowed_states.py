@@ -40,8 +40,9 @@ restore                                           x
 """
 """Operations, states, and an x where one begins in the other.
 
-A reboot of what is not active has to be a hard one. A server that is being built is deleted at once
-instead of softly. A soft-deleted one whose guest runs is turned off by another soft delete.
+A reboot of what is not active has to be a hard one. A server that is being built is deleted
+immediately instead of softly. A soft-deleted one whose guest runs is turned off by another soft
+delete.
 """
 
 

@@ -109,7 +109,9 @@ NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "soft_delete", "u
 
 
 @pytest.mark.parametrize("operation", REFUSED)
-def test_an_operation_whose_host_is_down_is_refused_at_once(stage: Stage, operation: str) -> None:
+def test_an_operation_whose_host_is_down_is_refused_immediately(
+    stage: Stage, operation: str
+) -> None:
     """With the host's name, and nothing has changed."""
     after = REFUSED[operation]
     cell = stage.play(STORIES[after]) if after else stage.set(STORIES["stop"])

@@ -96,7 +96,7 @@ def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
 
 @pytest.mark.parametrize("signal", ["abort", "force"])
 def test_a_command_that_is_sent_again_says_what_it_was_told(cell: Cell, signal: str) -> None:
-    """The agent may have lost the message that aborts it, or completes it at once."""
+    """The agent may have lost the message that aborts it, or completes it immediately."""
     made = copying(cell)
     getattr(cell.operations.answers, f"{signal}_migration")(admin_context(), made, MOVE)
     cell.recover()

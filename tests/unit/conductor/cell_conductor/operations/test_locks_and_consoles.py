@@ -212,7 +212,9 @@ def test_a_crash_dump_is_triggered_where_a_kernel_runs(
     assert ("trigger_crash_dump" in names) is is_dumped
 
 
-def test_an_agent_that_does_not_answer_is_not_asked_again_at_once(locks: Locks, cell: Cell) -> None:
+def test_an_agent_that_does_not_answer_is_not_asked_again_immediately(
+    locks: Locks, cell: Cell
+) -> None:
     """And its silence is not that of its cell: the error says no timeout."""
     cell.cell_bus.fail("get_diagnostics", oslo_messaging.MessagingTimeout("x"))
     with pytest.raises(exception.Unavailable, match="does not answer") as first:

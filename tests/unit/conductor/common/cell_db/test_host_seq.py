@@ -57,7 +57,7 @@ def test_a_transaction_that_fails_takes_no_number(database: Database) -> None:
 
 
 def test_who_sees_a_number_sees_every_change_up_to_it(database: Database) -> None:
-    """Writers at once; a reader that follows by number misses none of their changes."""
+    """Writers together; a reader that follows by number misses none of their changes."""
     hosts = [f"h{number}" for number in range(THREADS)]
     add(database, *hosts)
     stop = threading.Event()

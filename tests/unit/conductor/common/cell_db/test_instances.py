@@ -238,7 +238,7 @@ def test_only_an_instance_in_error_shows_its_fault(database: Database) -> None:
     assert shown.message == "attempt 2"
 
 
-def test_rows_that_are_changed_at_once_are_as_the_table_has_them(database: Database) -> None:
+def test_rows_that_are_changed_together_are_as_the_table_has_them(database: Database) -> None:
     """A later change of one of them is stored, too; others are left alone."""
     changed, more, other = (an_instance(vm_state="building") for _ in range(3))
     insert(database, changed, more, other)

@@ -68,7 +68,7 @@ def test_a_sign_of_life_from_its_own_agent_is_taken(database: Database) -> None:
 def test_another_agent_s_sign_of_life_is_taken_from_silent_ones_only(
     database: Database, seconds: float, taken: int
 ) -> None:
-    """In the statement itself: two that try at once cannot both win."""
+    """In the statement itself: two that try together cannot both win."""
     add(database, "a")
     assert see(database, "a", agent="other", at=later(seconds)) == taken
     assert listed(database)["a"].agent == ("other" if taken else "agent")

@@ -26,7 +26,7 @@ def free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_copies_at_the_same_time_do_not_share_the_room(tmp_path: Path) -> None:
-    """A user has two servers copied at once: each alone would fit."""
+    """A user has two servers copied together: each alone would fit."""
     room = DiskRoom()
     first, second = [(tmp_path / "first", 6 * MIB)], [(tmp_path / "second", 6 * MIB)]
     with room.held(first), pytest.raises(DiskError, match="takes up to 6 MiB"), room.held(second):

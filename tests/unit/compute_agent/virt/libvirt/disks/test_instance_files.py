@@ -156,7 +156,7 @@ def _written(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_further_disks_can_be_used_at_once(files: InstanceFiles) -> None:
+def test_further_disks_can_be_used_immediately(files: InstanceFiles) -> None:
     """The ephemeral disk has a file system, swap is made, each under its label."""
     files.create_extra(builders.a_flavor(ephemeral_gb=1, swap_mb=64))
     with (files.directory / "ephemeral.raw").open("rb") as file:
