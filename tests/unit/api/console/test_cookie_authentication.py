@@ -114,7 +114,7 @@ def test_an_expired_cookie_is_worth_nothing(front_conf: cfg.ConfigOpts, browser:
 def test_a_session_ends_with_its_token(
     admin: Tab, front_conf: cfg.ConfigOpts, accounts: str
 ) -> None:
-    """A user who is removed is out at once."""
+    """A user who is removed is out immediately."""
     path = Path(front_conf.api.token_file)
     path.write_text(accounts.replace("name: root", "name: toor").replace("user: root", "user: x"))
     assert admin.send("GET", SERVERS).status_code == 401

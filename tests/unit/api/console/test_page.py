@@ -127,7 +127,7 @@ def imports_of(module: Path, seen: set[Path]) -> Iterator[Path]:
             yield from imports_of(found, seen)
 
 
-def test_all_modules_of_the_first_view_are_fetched_at_once() -> None:
+def test_all_modules_of_the_first_view_are_fetched_together() -> None:
     """One that the page does not name is fetched when the one before it has been read."""
     main = STATIC / "assets" / "app" / "main.js"
     needed = {f"/ui/{path.relative_to(STATIC)}" for path in imports_of(main, set())}

@@ -93,7 +93,7 @@ def test_a_query_chooses(url: str, query: dict[str, str]) -> None:
 
 
 def test_the_end_of_the_process_ends_the_stream(url: str, hub: EventHub) -> None:
-    """With a word, and at once."""
+    """With a word, and immediately."""
     answer = requests.get(url, stream=True, timeout=SECONDS_MAX)
     hub.stop()
     assert "This API process is stopping" in answer.text

@@ -147,7 +147,7 @@ def test_tokens_end_with_time(
 def test_tokens_end_with_what_they_stand_on(
     changes: dict[str, Any], web: Client, write_accounts: WriteAccounts, password_line: str
 ) -> None:
-    """A disabled user, a lost role, another password: at once, without a restart."""
+    """A disabled user, a lost role, another password: immediately, without a restart."""
     token = log_in(web, scope=of_project("moons"))
     if "password" in changes:
         first, _, last = password_line.rpartition(":")

@@ -192,7 +192,7 @@ def test_a_full_queue_refuses(pool: WorkerPool, release: threading.Event) -> Non
 
 
 def test_a_place_is_free_when_the_result_is_there(pool: WorkerPool) -> None:
-    """A caller that waited for a result may submit at once, however full the pool was."""
+    """A caller that waited for a result may submit immediately, however full the pool was."""
     for _ in range(200):
         futures: list[Future[int]] = [pool.submit(int) for _ in range(3)]
         for future in futures:

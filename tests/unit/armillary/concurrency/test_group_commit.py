@@ -69,7 +69,7 @@ def a_group_commit(work: Doubling, **options: int) -> GroupCommit[int, int]:
     return GroupCommit(work, **{"weight_max": 100, "waiting_max": 100, **options})
 
 
-def test_a_lone_caller_works_at_once_and_alone() -> None:
+def test_a_lone_caller_works_immediately_and_alone() -> None:
     """Twice in a row, too."""
     work = Doubling(gated=0)
     group_commit = a_group_commit(work)
@@ -128,7 +128,7 @@ def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
 
 
 def test_too_many_are_not_let_in() -> None:
-    """They are told so at once."""
+    """They are told so immediately."""
     work = Doubling()
     found = submit_behind(a_group_commit(work, waiting_max=1), work, [1, 2])
     assert found == [2, 4]

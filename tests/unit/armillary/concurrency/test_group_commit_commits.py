@@ -115,7 +115,7 @@ def test_a_failed_commit_is_everybodys_error_in_its_group_only(commits: Commits)
 
 
 def test_too_many_callers_are_turned_away(commits: Commits) -> None:
-    """They learn at once that nothing was done."""
+    """They learn immediately that nothing was done."""
     group_commit = GroupCommit(commits, weight_max=100, waiting_max=1)
     callers = begin(commits, group_commit, [1, 2])
     with pytest.raises(exception.Unavailable, match="1 calls are waiting"):

@@ -55,7 +55,7 @@ def test_the_first_call_comes_after_an_interval() -> None:
     assert calls == [10, 20, 30]
 
 
-def test_the_first_call_may_come_at_once() -> None:
+def test_the_first_call_may_come_immediately() -> None:
     """An initial delay of zero is kept."""
     clock = FakeClock(2)
     run(task(int, initial_delay_seconds=0), clock)
@@ -83,7 +83,7 @@ def test_the_interval_counts_from_start_to_start() -> None:
 
 
 def test_missed_calls_are_not_made_up_for() -> None:
-    """After a call of 35 s there is one call at once, then the usual distance."""
+    """After a call of 35 s there is one call immediately, then the usual distance."""
     clock = FakeClock(3)
     durations = iter([35, 0, 0])
 
@@ -110,7 +110,7 @@ def test_an_error_is_logged_once_a_minute_and_the_task_goes_on(
     assert {record.levelno for record in caplog.records} == {logging.ERROR}
 
 
-def test_another_error_is_logged_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_error_is_logged_immediately(caplog: pytest.LogCaptureFixture) -> None:
     """It is news, also while the former one is repeated."""
     errors = iter([ValueError("a"), ValueError("a"), ValueError("b"), ValueError("b")])
     run(task(lambda: _raise(next(errors))), FakeClock(4))

@@ -24,7 +24,7 @@ def test_a_service_misses_several_reports_before_it_is_down(conf: cfg.ConfigOpts
     assert conf.service_down_time >= 3 * conf.report_interval
 
 
-def test_no_service_is_down_at_once(conf: cfg.ConfigOpts) -> None:
+def test_no_service_is_down_immediately(conf: cfg.ConfigOpts) -> None:
     """A limit of less than two seconds is shorter than any interval between two heartbeats."""
     conf.set_override("service_down_time", 2)
     with pytest.raises(ValueError, match="greater than or equal to 2"):

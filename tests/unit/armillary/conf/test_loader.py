@@ -1,4 +1,4 @@
-"""Configuration is read once, checked at once, and a mistake is one line."""
+"""Configuration is read once, checked immediately, and a mistake is one line."""
 
 import logging
 import re

@@ -103,7 +103,7 @@ def test_sync_brings_old_tables_up_to_date_and_keeps_the_rows(
     assert [tuple(row) for row in rows] == [("a", 0, 1)]
 
 
-def test_processes_that_sync_at_once_wait_for_each_other(
+def test_processes_that_sync_together_wait_for_each_other(
     any_database_url: str, versions: Path, fork_program: StartProgram
 ) -> None:
     """All of them end well, whichever did the work."""

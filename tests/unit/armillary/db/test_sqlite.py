@@ -79,7 +79,7 @@ def test_foreign_keys_are_kept(database: Database) -> None:
         assert session.scalar(text("PRAGMA foreign_keys")) == 1
 
 
-def test_processes_may_open_new_files_at_once(tmp_path: Path, fork_program: StartProgram) -> None:
+def test_processes_may_open_new_files_together(tmp_path: Path, fork_program: StartProgram) -> None:
     """The switch to WAL, for which SQLite itself does not wait, fails for none of them."""
     start = str(time.time() + 1.5)
     programs = [fork_program(OPENER, f"sqlite:///{tmp_path}", start) for _ in range(4)]

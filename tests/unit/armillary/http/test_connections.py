@@ -380,7 +380,7 @@ def test_a_client_that_waits_to_be_asked_is_asked(serve: Callable[..., HttpServe
     assert received.startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_head_with_many_blanks_is_refused_at_once(serve: Callable[..., HttpServer]) -> None:
+def test_a_head_with_many_blanks_is_refused_immediately(serve: Callable[..., HttpServer]) -> None:
     """The search for a length took as many steps as the square of the blanks, and all else waited.
 
     For so many that is hours.

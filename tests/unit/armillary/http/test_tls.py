@@ -23,7 +23,7 @@ from armillary.http.tls import ReloadingContext, TlsFiles, tls_files
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures import waiting
-from tests.fixtures.http_api.slow_clients import leave_at_once
+from tests.fixtures.http_api.slow_clients import leave_immediately
 from tests.fixtures.programs.serving import serving
 from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 
@@ -204,7 +204,7 @@ def test_clients_that_leave_before_a_handshake_log_no_error(
     """Any client can do that, as often as it likes: no traceback for each fills the log."""
     url = serve(authority.issue("api"))
     for _ in range(10):
-        leave_at_once(("127.0.0.1", int(url.rpartition(":")[2])))
+        leave_immediately(("127.0.0.1", int(url.rpartition(":")[2])))
     assert get(url, authority) == {"scheme": "https"}
     assert [each for each in caplog.records if each.exc_info] == []
 

@@ -71,7 +71,7 @@ def test_a_token_ends_when_it_expires(expires: Any, is_valid: bool, path: Path) 
     assert (found is not None) is is_valid
 
 
-def test_a_changed_file_counts_at_once(path: Path, tokens: TokenFile) -> None:
+def test_a_changed_file_counts_immediately(path: Path, tokens: TokenFile) -> None:
     """A revoked token is out, a new one in."""
     write(path, an_entry("other"))
     assert tokens.find("secret") is None

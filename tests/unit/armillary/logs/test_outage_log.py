@@ -52,7 +52,7 @@ def test_success_alone_says_nothing(outage: OutageLog, caplog: pytest.LogCapture
     assert not caplog.records
 
 
-def test_a_second_outage_is_said_at_once(
+def test_a_second_outage_is_said_immediately(
     outage: OutageLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The minute counts within one outage."""

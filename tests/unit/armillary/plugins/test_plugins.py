@@ -156,7 +156,7 @@ def test_a_mask_of_another_length_is_an_error_as_in_a_decision() -> None:
 
 
 def test_a_host_has_what_was_given_and_defaults() -> None:
-    """A misspelt attribute is told at once."""
+    """A misspelt attribute is told immediately."""
     ssd = testing.an_aggregate("ssd", hosts=["web"], metadata={"disk": "ssd"})
     host = testing.a_host_state([ssd], host="web", free_ram_mb=5, instance_uuids=["a"])
     assert (host.host, host.free_ram_mb, host.num_instances) == ("web", 5, 0)

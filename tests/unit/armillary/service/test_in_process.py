@@ -88,7 +88,7 @@ def test_sigterm_ends_a_start_that_waits(run: StartProgram) -> None:
     assert program.wait_for_end() == 0
 
 
-def test_a_second_sigint_ends_a_drain_at_once(run: StartProgram) -> None:
+def test_a_second_sigint_ends_a_drain_immediately(run: StartProgram) -> None:
     """A user who presses Ctrl-C twice means it."""
     program = run(HOW="hanging")
     program.wait_for("all-ready")

@@ -184,7 +184,7 @@ def test_sigterm_ends_a_worker_that_misses_the_signal(launch: StartProgram) -> N
     assert len(pids(program, "stopped it")) == 2
 
 
-def test_a_worker_that_cannot_be_replaced_at_once_is_tried_again(
+def test_a_worker_that_cannot_be_replaced_immediately_is_tried_again(
     launch: StartProgram, tmp_path: Path
 ) -> None:
     """A worker that was ready before is restarted: the service goes on."""

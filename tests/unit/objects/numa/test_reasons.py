@@ -58,7 +58,7 @@ def test_what_is_missing_is_said(
 
 
 def test_cells_that_lack_different_things_are_told_from_those_that_are_full() -> None:
-    """No cell has all of it, or not all cells have it at once."""
+    """No cell has all of it, or not all cells have it together."""
     host = a_host_topology(a_host_cell(0, memory_mb=1024), a_host_cell(1, cpus_used=4))
     assert numa.why_not(host, a_guest(shared=2, memory_mb=2048)) == (
         "no NUMA cell has 2 vCPUs and 2048 MiB free at the same time"

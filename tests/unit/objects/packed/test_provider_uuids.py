@@ -67,7 +67,7 @@ def test_a_book_does_not_grow_without_bound(uuids, monkeypatch):
     assert book.unknown(ids_of(1, 2)).tolist() == [1, 2]
 
 
-def test_what_was_asked_before_is_found_at_once(uuids):
+def test_what_was_asked_before_is_found_immediately(uuids):
     """As the same list; other ids, though as many, are others."""
     book = UUIDCache()
     book.learn(ids_of(1, 2, 3, 4), uuids)

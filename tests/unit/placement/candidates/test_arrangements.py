@@ -25,7 +25,7 @@ def test_all_ways_come_in_lexicographic_order(picks: list[tuple[int, int]]) -> N
     assert rows == expected
 
 
-def test_a_few_of_a_huge_number_are_made_at_once() -> None:
+def test_a_few_of_a_huge_number_are_made_immediately() -> None:
     """There are more ways than a machine word can count."""
     picks = [(60, 60), (60, 60)]
     assert count_arrangements(picks) > 2**64

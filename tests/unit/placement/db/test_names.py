@@ -1,4 +1,4 @@
-"""Names and inventories on three databases: two who make the same at once, and what is stored."""
+"""Names and inventories on three databases: two who make the same together, and what is stored."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ def any_engine(any_tables: NewTables) -> Iterator[NewEngine]:
         yield make
 
 
-def at_once(*calls: Callable[[], object]) -> list[object]:
+def together(*calls: Callable[[], object]) -> list[object]:
     """Return what the calls return or raise, made at the same time."""
     barrier = threading.Barrier(len(calls))
     results: list[object] = [None] * len(calls)
@@ -46,11 +46,11 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 def test_of_two_who_make_a_name_one_is_told_that_it_was_there(any_engine: NewEngine) -> None:
     """Never an error of the database."""
     one, other = any_engine(), any_engine()
-    made = at_once(
+    made = together(
         lambda: one.resource_classes.create(GOLD), lambda: other.resource_classes.create(GOLD)
     )
     assert set(made) == {None, exception.ResourceClassExists}
-    made = at_once(lambda: one.traits.ensure(GOLD)[1], lambda: other.traits.ensure(GOLD)[1])
+    made = together(lambda: one.traits.ensure(GOLD)[1], lambda: other.traits.ensure(GOLD)[1])
     assert sorted(map(bool, made)) == [False, True]
 
 
@@ -60,7 +60,7 @@ def test_of_two_writes_with_one_generation_one_is_told(any_engine: NewEngine) ->
     report = a_provider()
     one.providers.set_providers([report])
     uuid = report["uuid"]
-    written = at_once(
+    written = together(
         lambda: one.inventories.set_all(uuid, 1, {"VCPU": LARGEST}).generation,
         lambda: other.traits.set_of(uuid, 1, ["HW_CPU_X86_AVX"]).generation,
     )

@@ -108,7 +108,7 @@ def test_a_database_that_is_away_is_said_to_be(
         candidates(reader)
 
 
-def test_many_who_ask_at_once_are_all_right(two: tuple[PlacementEngine, PlacementEngine]) -> None:
+def test_many_who_ask_together_are_all_right(two: tuple[PlacementEngine, PlacementEngine]) -> None:
     """Each on a connection of its own, during writes: no answer goes back in time."""
     writer, reader = two
     providers = candidates(reader)

@@ -157,7 +157,7 @@ def test_a_class_that_went_away_comes_back_unused(engine: PlacementEngine, provi
     assert answer.provider_uuids == [provider]
 
 
-def test_other_engines_see_a_write_at_once(new_engine: NewEngine) -> None:
+def test_other_engines_see_a_write_immediately(new_engine: NewEngine) -> None:
     """In what fits."""
     writer, reader = new_engine(), new_engine()
     report = a_provider()

@@ -157,7 +157,7 @@ def test_the_name_of_another_provider_is_refused(engine: PlacementEngine) -> Non
 
 
 def test_a_moved_subtree_goes_with_all_below_it(new_engine: NewEngine) -> None:
-    """The roots of all of them change; other engines see that at once; generations stay."""
+    """The roots of all of them change; other engines see that immediately; generations stay."""
     engine, reader = new_engine(clock=ticking()), new_engine()
     old, new = make(engine, "old"), make(engine, "new")
     middle = make(engine, "middle", old)

@@ -130,7 +130,7 @@ def test_an_unknown_provider_has_no_traits_to_read_or_write(
         engine.traits.clear_of(unknown)
 
 
-def test_other_engines_see_a_write_at_once(new_engine: NewEngine) -> None:
+def test_other_engines_see_a_write_immediately(new_engine: NewEngine) -> None:
     """In what fits."""
     writer, reader = new_engine(), new_engine()
     report = a_provider()

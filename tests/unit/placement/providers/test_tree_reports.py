@@ -50,7 +50,7 @@ def candidates(engine: PlacementEngine, **resources: int) -> list[set[str]]:
 
 
 def test_a_tree_is_made_parents_first(engine: PlacementEngine) -> None:
-    """Each below the one that it names, all below the host; and it can be asked for at once."""
+    """Each below the one that it names, all below the host; and it can be asked for immediately."""
     family = a_family(cells=2)
     assert report(engine, family) == [None]
     host, cell = family["uuid"], family["children"][0]["uuid"]

@@ -186,7 +186,7 @@ def test_the_number_of_groups_is_bounded() -> None:
 
 
 def test_names_are_collected_from_everywhere() -> None:
-    """So that their existence can be asked at once."""
+    """So that their existence can be asked together."""
     query = parse(
         "resources=VCPU:1&resources1=VGPU:1&required=in:HW_A,HW_B&required1=!HW_C"
         "&root_required=HW_D,!HW_E"

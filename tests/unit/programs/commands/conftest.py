@@ -14,5 +14,5 @@ def wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def poll_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands that wait poll again at once."""
+    """Let commands that wait poll again immediately."""
     monkeypatch.setattr(wait, "BACKOFF", Backoff(0.001, 2.0, factor=1.3))

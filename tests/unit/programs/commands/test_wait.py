@@ -40,7 +40,7 @@ def ignore(done: int, counts: Mapping[str, int]) -> None:
 
 
 def test_looks_become_rarer(api: ApiClient, conductor: BuildingSuperConductor) -> None:
-    """Short builds are seen at once, long ones do not load the API; the end is exact."""
+    """Short builds are seen immediately, long ones do not load the API; the end is exact."""
     time = Time()
     pace = time.pace(10.0)
     while pace.pause():

@@ -29,7 +29,7 @@ SENTENCE = "All 21 hosts lack MEMORY_MB."
 
 
 class RunningSuperConductor(BuildingSuperConductor):
-    """Builds at once, by the demo's script; a server of an image with a command is a process."""
+    """Builds by the demo's script, immediately; a server of an image with a command runs."""
 
     def __init__(self) -> None:
         super().__init__()

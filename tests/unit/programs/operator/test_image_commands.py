@@ -87,7 +87,7 @@ def test_servers_in_child_zones_keep_their_tickets(run_manage: Run, conductors: 
 
 
 def test_a_stolen_key_signs_nothing_any_more(run_manage: Run, conductors: Conductors) -> None:
-    """In every process at once; what was issued meanwhile is refused, and asked for again."""
+    """In every process immediately; what was issued meanwhile is refused, and asked for again."""
     one, other = conductors.start(), conductors.start()
     before = conductors.issue(one)
     assert run_manage("image", "rotate-ticket-key", "--overlap-seconds", "0").code == 0

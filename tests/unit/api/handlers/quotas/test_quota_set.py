@@ -24,7 +24,7 @@ def test_a_project_sees_its_quotas(api: Api) -> None:
 
 
 def test_details_have_what_is_used(api: Api, conductor: SuperConductor) -> None:
-    """Nothing is ever reserved: a request is counted at once."""
+    """Nothing is ever reserved: a request is counted immediately."""
     conductor.servers = [builders.an_instance(project_id="p1")]
     quotas = api.get(f"{PATH}/detail", token=MEMBER).json["quota_set"]
     assert quotas["instances"] == {"limit": 10, "in_use": 1, "reserved": 0}

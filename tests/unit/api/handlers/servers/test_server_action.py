@@ -104,7 +104,7 @@ def test_an_action_arrives_as_an_operation(
     api: Api,
     conductor: SuperConductor,
 ) -> None:
-    """Accepted at once; what is null or not needed is left out."""
+    """Accepted immediately; what is null or not needed is left out."""
     answer = act(api, server, body)
     assert answer.status_code == {"confirmResize": 204, "rescue": 200, "evacuate": 200}.get(
         next(iter(body)), 202

@@ -16,7 +16,7 @@ from tests.unit.api.handlers.servers.server_requests import NETWORK, PATH, ask, 
 __all__ = ["stock"]
 
 
-def test_a_server_is_accepted_at_once(api: Api, conductor: SuperConductor) -> None:
+def test_a_server_is_accepted_immediately(api: Api, conductor: SuperConductor) -> None:
     """Its id, where to find it, and the reservation."""
     answer = ask(api)
     (made,) = conductor.servers
@@ -371,7 +371,7 @@ def test_only_administrators_choose_hosts(
     ],
     ids=str,
 )
-def test_a_node_that_is_not_there_is_refused_at_once(
+def test_a_node_that_is_not_there_is_refused_immediately(
     wanted: dict[str, str], field: str, api: Api, conductor: SuperConductor
 ) -> None:
     """Not by a server in ERROR."""

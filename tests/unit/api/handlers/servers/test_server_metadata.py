@@ -20,7 +20,7 @@ def path(conductor: SuperConductor) -> str:
 
 
 def test_metadata_are_added_replaced_and_deleted(path: str, api: Api) -> None:
-    """All at once, or one by one."""
+    """All together, or one by one."""
     added = api.post(f"{path}/metadata", {"metadata": {"b": "3", "c": "4"}}, token=MEMBER)
     assert added.json == {"metadata": {"a": "1", "b": "3", "c": "4"}}
     assert api.put(f"{path}/metadata/c", {"meta": {"c": "5"}}).json == {"meta": {"c": "5"}}
