@@ -133,7 +133,7 @@ def test_a_stolen_cell_key_takes_no_host_of_another_cell_at_a_scheduler(
 def test_a_scheduler_that_starts_believes_the_owner_whichever_cell_it_hears_first(
     system: SignedSystem, thief: Thief, claim: Any
 ) -> None:
-    """The thief answers and pushes at once when the new scheduler listens."""
+    """The thief answers and pushes immediately when the new scheduler listens."""
     node = the_node(system)
     thief.hosts, asked = [claim(node)], thief.asked
     with running_program(system, "scheduler"):

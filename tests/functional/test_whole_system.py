@@ -170,7 +170,7 @@ def test_many_instances_of_one_request_are_all_or_nothing(system, tiny):
     assert set(assert_nothing_is_lost(system, uuids).values()) == {"ACTIVE"}
 
 
-def test_a_server_can_be_deleted_at_once(system, tiny):
+def test_a_server_can_be_deleted_immediately(system, tiny):
     """Accepted, deleted, gone."""
     (server_id,) = system.create_servers(tiny, 1)
     assert system.request("DELETE", f"/servers/{server_id}").status_code == 204

@@ -51,7 +51,7 @@ class Faults:
         return [delay]
 
     def _repeats(self, delay: float) -> list[float]:
-        """Return when the repeats of a message arrive: at once, soon, or long after the first."""
+        """Return when the repeats of a message arrive: immediately, soon, or much later."""
         widths = (DELAY_SECONDS_MAX, SLOW_SECONDS_MAX, LATE_SECONDS_MAX)
         count = self._rng.choice((1, 2))
         return [delay + self._rng.uniform(0.0, self._rng.choice(widths)) for _ in range(count)]

@@ -38,7 +38,7 @@ class Killed(BaseException):
 
 
 class Process:
-    """What dies at once. A dead one does nothing more; another one takes its place."""
+    """What dies together. A dead one does nothing more; another one takes its place."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -279,7 +279,7 @@ def _is_cut_off(zone: Zone, path: list[str]) -> bool:
 
 
 class _InlinePool:
-    """A pool of a link's workers that does the work at once, in the caller's thread."""
+    """A pool of a link's workers that does the work immediately, in the caller's thread."""
 
     def __init__(self, *_arguments: object, **_options: object) -> None: ...
 

@@ -110,7 +110,7 @@ def test_a_caller_that_does_not_come_back_is_given_up(
     assert broker.sent == ["here"]
 
 
-def test_an_answer_to_a_queue_that_is_refused_is_dropped_at_once(
+def test_an_answer_to_a_queue_that_is_refused_is_dropped_immediately(
     broker: Broker, calls: Calls
 ) -> None:
     """It will never be allowed: nothing is tried again."""

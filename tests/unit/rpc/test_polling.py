@@ -9,7 +9,7 @@ import pytest
 from rpc.polling import WakeReason, Wakeup
 
 LONG_SECONDS = 30.0
-AT_ONCE = 0.0
+IMMEDIATELY = 0.0
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def test_it_waits_while_there_is_nothing(bell, pair):
-    assert bell.wait(pair[0], AT_ONCE) is WakeReason.BY_TIMEOUT
+    assert bell.wait(pair[0], IMMEDIATELY) is WakeReason.BY_TIMEOUT
 
 
 def test_something_to_read_ends_the_wait_and_stays_there(bell, pair):
@@ -47,9 +47,9 @@ def test_rings_before_the_wait_end_one_wait(bell, pair):
     for _ in range(100_000):  # more than fit
         bell.wake()
     assert bell.wait(pair[0], LONG_SECONDS) is WakeReason.BY_WAKEUP
-    while bell.wait(pair[0], AT_ONCE) is WakeReason.BY_WAKEUP:
+    while bell.wait(pair[0], IMMEDIATELY) is WakeReason.BY_WAKEUP:
         pass
-    assert bell.wait(pair[0], AT_ONCE) is WakeReason.BY_TIMEOUT
+    assert bell.wait(pair[0], IMMEDIATELY) is WakeReason.BY_TIMEOUT
 
 
 def test_who_stops_goes_before_who_sends(bell, pair):

@@ -107,7 +107,7 @@ def test_an_api_does_not_wait_while_the_broker_is_known_to_be_away(
 
 
 def test_few_threads_wait_for_a_broker_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are told at once, until it confirms again."""
+    """The others are told immediately, until it confirms again."""
     monkeypatch.setattr(send_limit, "CROWD_SECONDS", 0.0)
     outage = send_limit.Outage()
     outage.fail_fast(waiting_max=2)

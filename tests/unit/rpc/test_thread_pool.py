@@ -98,7 +98,7 @@ def test_one_message_after_another_takes_two_threads(post: Post) -> None:
 
 
 def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None:
-    """No more than that work at once; receiving goes on, so that the broker is answered."""
+    """No more than that work together; receiving goes on, so that the broker is answered."""
     pool = started(post, desk.work, workers_max=2)
     for message in "abcde":
         post.messages.put(message)

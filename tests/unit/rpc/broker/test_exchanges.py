@@ -67,7 +67,7 @@ def test_a_channel_whose_connection_is_closed_is_a_lost_connection() -> None:
         exchanges.is_exchange(channel, FANOUT.name)
 
 
-def test_what_is_wrong_for_good_is_told_at_once() -> None:
+def test_what_is_wrong_for_good_is_told_immediately() -> None:
     """Another process has made a queue of that name."""
     wrong = amqp_exceptions.PreconditionFailed("inequivalent arg")
     with pytest.raises(amqp_exceptions.PreconditionFailed):

@@ -346,7 +346,7 @@ def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
 def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
     """The list comes over the wire, from any sender; its root's signature makes it valid.
 
-    A changed list is pushed at once, however long the period.
+    A changed list is pushed immediately, however long the period.
     """
     signer, conductor = authority.signer("placement"), authority.signer("conductor")
     push = TrustPush(make_bus(conductor), ["placement"], period_seconds=3600)

@@ -74,7 +74,7 @@ def test_what_is_pushed_counts_from_the_next_refresh_on() -> None:
         select(scene.driver)
 
 
-def test_what_is_placed_counts_at_once() -> None:
+def test_what_is_placed_counts_immediately() -> None:
     """Two requests, or two instances of one, do not take the same room."""
     scene = Scene([small("a"), small("b")])
     names = [rows(select(scene.driver, return_alternates=False))[0][0] for _ in range(3)]

@@ -82,14 +82,14 @@ def members_of(outcomes: Sequence[Outcome]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("policy", ["anti-affinity", "soft-anti-affinity"])
-def test_members_are_on_different_hosts_though_all_are_placed_at_once(policy: str) -> None:
+def test_members_are_on_different_hosts_though_all_are_placed_together(policy: str) -> None:
     """As many hosts as members: each of them is used, hard policy or soft."""
     found = members_of(placed(a_group(policy), some_hosts(SCHEDULERS)))
     assert len(found) == SCHEDULERS
 
 
 @pytest.mark.parametrize("policy", ["affinity", "soft-affinity"])
-def test_members_are_on_one_host_though_all_are_placed_at_once(policy: str) -> None:
+def test_members_are_on_one_host_though_all_are_placed_together(policy: str) -> None:
     """The first claim decides for all; the others follow it."""
     found = members_of(placed(a_group(policy), some_hosts(SCHEDULERS)))
     assert list(found.values()) == [SCHEDULERS]

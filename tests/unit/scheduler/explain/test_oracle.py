@@ -35,7 +35,7 @@ RULES = ("min_unit", "max_unit", "step_size")
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A host: what it has, what is taken of it, what may be taken at once, and its state."""
+    """A host: what it has, what is taken of it, what may be taken together, and its state."""
 
     totals: dict[str, int]
     used: dict[str, int]

@@ -30,7 +30,7 @@ def a_filter() -> tuple[TrustedFilter, Levels]:
     [("trusted", ["host1"]), ("untrusted", ["host2"]), ("unknown", ["host3"]), ("Trusted", [])],
 )
 def test_hosts_at_the_level_pass(asked: str, passing: list[str]) -> None:
-    """The level is that of the node; all are asked for at once."""
+    """The level is that of the node; all are asked for together."""
     each, levels = a_filter()
     spec = a_request_spec({"trust:trusted_host": asked})
     hosts = a_table(some_hosts(3))

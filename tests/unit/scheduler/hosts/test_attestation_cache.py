@@ -48,7 +48,7 @@ def kept(service: Service, clock: Clock, **options: Any) -> Attestations:
     return Attestations(scheduling_conf(**values), ask=service, clock=clock)
 
 
-def test_all_nodes_are_asked_for_at_once_and_kept(service: Service, clock: Clock) -> None:
+def test_all_nodes_are_asked_for_together_and_kept(service: Service, clock: Clock) -> None:
     """What the service does not know is unknown, for as long."""
     attestations = kept(service, clock)
     for _ in range(3):
@@ -102,7 +102,7 @@ def test_a_decision_waits_no_longer_than_the_bound(service: Service, clock: Cloc
     assert service.asked == [["node1"]]
 
 
-def test_a_failure_is_unknown_and_not_repeated_at_once(
+def test_a_failure_is_unknown_and_not_repeated_immediately(
     service: Service, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The service is left alone for five seconds."""

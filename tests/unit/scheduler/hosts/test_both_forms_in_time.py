@@ -112,7 +112,7 @@ def test_the_answer_for_all_is_that_for_each_at_any_time(plugin: Any) -> None:
     assert len(said) > 1
 
 
-def test_another_option_counts_at_once() -> None:
+def test_another_option_counts_immediately() -> None:
     """For hosts that reported before, too."""
     conf = scheduling_conf(metrics__weight_setting=["cpu.percent=2"], metrics__required=False)
     hosts, spec = moments()[0], SPECS[0]

@@ -1,4 +1,4 @@
-"""A ledger counts what a decision uses; its table shows that at once and cannot be written to."""
+"""A ledger counts what a decision uses; its read-only table shows that immediately."""
 
 import numpy as np
 import pytest

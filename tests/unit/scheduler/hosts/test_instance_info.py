@@ -1,4 +1,4 @@
-"""Instances that come and go between two pushes of their host are seen at once."""
+"""Instances that come and go between two pushes of their host are seen immediately."""
 
 from typing import Any
 

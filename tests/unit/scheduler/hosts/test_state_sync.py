@@ -157,7 +157,7 @@ def test_a_cell_that_does_not_answer_is_not_waited_for_twice(
     ]
 
 
-def test_a_gap_is_asked_for_at_once(sync: StateSync, conductors: Conductors) -> None:
+def test_a_gap_is_asked_for_immediately(sync: StateSync, conductors: Conductors) -> None:
     """From the last number that is known."""
     sync.start()
     assert sync.wait_ready(SECONDS_MAX)

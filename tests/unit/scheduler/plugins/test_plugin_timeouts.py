@@ -50,7 +50,7 @@ def test_a_decision_is_what_it_is_without_a_watch(watch: PluginTimeouts) -> None
         watch.run(admin_context(), fail)
 
 
-def test_while_a_plugin_is_stuck_everything_is_refused_at_once(
+def test_while_a_plugin_is_stuck_everything_is_refused_immediately(
     watch: PluginTimeouts, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With its name; where it is, is logged once; and when it answers, all is well again."""

@@ -1,4 +1,4 @@
-"""Hosts are chosen one instance after another, claimed at once, with alternates in their cells."""
+"""Hosts are chosen one instance after another, claimed together, with alternates in their cells."""
 
 import random
 from collections import Counter

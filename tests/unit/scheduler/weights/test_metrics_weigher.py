@@ -100,7 +100,7 @@ def test_multiplier_0_turns_it_off() -> None:
     assert ranking.ranked(0).shares == {}
 
 
-def test_for_all_hosts_at_once_the_multiplier_of_each_decides_what_counts() -> None:
+def test_for_all_hosts_together_the_multiplier_of_each_decides_what_counts() -> None:
     """Where it is 0, a required metric may be missing."""
     hosts = [a_host(metrics=BUSY), a_host("host2", metrics=IDLE)]
     exempt = an_aggregate(hosts=["host2"], metadata={"metrics_weight_multiplier": "0"})

@@ -89,7 +89,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 def test_a_new_link_asks_for_the_summary_and_takes_it(deployment: Deployment) -> None:
-    """BZ-27, BZ-30: so a parent that has just started knows its children at once."""
+    """BZ-27, BZ-30: so a parent that has just started knows its children immediately."""
     deployment.know()
     wait_for(lambda: deployment.taken, "it happens", 15)
     assert deployment.taken[0][0] == "leaf"
@@ -138,7 +138,7 @@ def test_a_child_that_moved_gets_another_link(deployment: Deployment) -> None:
 
 
 def test_a_broker_that_is_away_delays_no_other(deployment: Deployment) -> None:
-    """BZ-65: its zone is not connected, and that is said at once."""
+    """BZ-65: its zone is not connected, and that is said immediately."""
     deployment.know(transport_url="")
     wait_for(lambda: deployment.made, "it happens", 15)
     with pytest.raises(exception.ZoneUnavailable, match="not connected"):

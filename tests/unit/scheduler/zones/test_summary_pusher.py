@@ -1,4 +1,4 @@
-"""A summary is pushed every period, and at once when there is news."""
+"""A summary is pushed every period, and immediately when there is news."""
 
 import pytest
 
@@ -101,7 +101,7 @@ def test_news_waits_for_the_next_look(pushed: Pushed) -> None:
     assert pushed.sent[-1].capabilities["hosts"] == 0
 
 
-def test_a_summary_that_was_asked_for_comes_at_once(pushed: Pushed) -> None:
+def test_a_summary_that_was_asked_for_comes_immediately(pushed: Pushed) -> None:
     """Whatever it costs."""
     pushed.cost_seconds = 0.5
     pushed.tick()

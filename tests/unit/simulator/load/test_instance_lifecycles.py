@@ -33,7 +33,7 @@ def test_without_alternates_the_first_failure_is_final(tmp_path: Path) -> None:
     assert (counts["failed"], counts["retries"]) == (1, 0)
 
 
-def test_a_released_place_can_be_had_at_once(tmp_path: Path) -> None:
+def test_a_released_place_can_be_had_immediately(tmp_path: Path) -> None:
     """One instance after the other on a fleet with room for one: none is refused."""
     scenario = a_scenario(
         tmp_path, hosts=[{"name": "h", "vcpus": 1, "memory_mb": 1024}], load=[a_stream(lifetime=1)]

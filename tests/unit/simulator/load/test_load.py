@@ -21,7 +21,7 @@ def test_fixed_arrivals_are_regular() -> None:
     assert first(Arrivals("fixed", per_second=2.0), 3) == [10.0, 10.5, 11.0]
 
 
-def test_bursts_come_at_once() -> None:
+def test_bursts_come_together() -> None:
     """A burst, then a pause."""
     bursts = Arrivals("bursts", every_seconds=60.0, requests=2)
     assert first(bursts, 5) == [10.0, 10.0, 70.0, 70.0, 130.0]
