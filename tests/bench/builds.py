@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def run(fleet: HostStore, servers: Sequence[Server], *, callers: int) -> Went:
-    """Send requests from so many callers at once, and wait until all instances are idle."""
+    """Send requests from so many callers together, and wait until all instances are idle."""
     count = sum(int(str(server.get("min_count", 1))) for server in servers)
     active_before, failed_before = fleet.count_settled()
     cpu_before = fleet.cpu_seconds()

@@ -1,6 +1,6 @@
 """How long a decision takes inside the scheduler, on hosts as those of the reference's script.
 
-Placement is left out on both sides: its answers are there already, its claims succeed at once.
+Placement is left out on both sides: its answers are there already, its claims succeed immediately.
 """
 
 from collections.abc import Sequence

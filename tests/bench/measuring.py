@@ -73,7 +73,7 @@ def repeated(
 def each_timed(
     works: Sequence[Callable[[], object]], *, clients: int = 1, pids: Iterable[int] = ()
 ) -> Times:
-    """Time each piece of work, done one after another or by several clients at once."""
+    """Time each piece of work, done one after another or by several clients together."""
     watch = _OthersWatch(pids)
     samples: list[float] = []
     began = time.perf_counter()

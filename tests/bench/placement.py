@@ -1,4 +1,4 @@
-"""Placement's engine alone, without messages: candidates, claims one by one, in batches, at once.
+"""Placement's engine alone, without messages: candidates, claims one by one, in batches, together.
 
 A database URL is that of an empty database; without one SQLite is used, in a temporary folder.
 """
@@ -74,9 +74,9 @@ def bench_claims(
         _print_times("its release", [_timed(_releaser(engine, batch)) for batch in batches])
         singles = [_claim(uuids, index) for index in range(100)]
         _print_times("one claim", [_timed(_claimer(engine, [claim])) for claim in singles])
-        at_once = [[_claim(uuids, index) for index in range(100)] for _ in range(clients)]
-        seconds = _timed(lambda: _claim_at_once(engine, at_once))
-        print(f"  {clients} clients at once: {clients * 100 / seconds:.0f} claims a second")
+        together = [[_claim(uuids, index) for index in range(100)] for _ in range(clients)]
+        seconds = _timed(lambda: _claim_together(engine, together))
+        print(f"  {clients} clients together: {clients * 100 / seconds:.0f} claims a second")
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def _times_after_claims(
     return times
 
 
-def _claim_at_once(engine: PlacementEngine, claims: Sequence[Sequence[AllocationClaim]]) -> None:
+def _claim_together(engine: PlacementEngine, claims: Sequence[Sequence[AllocationClaim]]) -> None:
     def work(mine: Sequence[AllocationClaim]) -> None:
         for claim in mine:
             engine.claims.claim([claim])

@@ -34,7 +34,7 @@ DEVICES_OF_TREE = 4
 
 _PLAIN = {"VCPU": (64, 4.0), "MEMORY_MB": (262_144, 1.0), "DISK_GB": (2_000, 1.0)}
 _EPOCH = 1
-_ROWS_AT_ONCE = 50_000
+_ROWS_PER_BATCH = 50_000
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _insert(connection: Connection, model: type[Base], rows: Iterable[dict[str, 
     """Write rows by PostgreSQL's COPY: there may be millions."""
     remaining = iter(rows)
     cursor: Any = connection.connection.cursor()
-    while batch := list(itertools.islice(remaining, _ROWS_AT_ONCE)):
+    while batch := list(itertools.islice(remaining, _ROWS_PER_BATCH)):
         columns = list(batch[0])
         lines = ("\t".join(_copied(row[name]) for name in columns) for row in batch)
         statement = f"COPY {model.table().name} ({', '.join(columns)}) FROM STDIN"

@@ -14,7 +14,7 @@ import placement_http  # type: ignore[import-not-found]
 import servers  # type: ignore[import-not-found]
 import sqlalchemy as sa
 
-ROWS_AT_ONCE = 20_000
+ROWS_PER_BATCH = 20_000
 
 
 def load(url: str, rows: dict[str, list[dict[str, Any]]]) -> None:
@@ -34,8 +34,8 @@ def load(url: str, rows: dict[str, list[dict[str, Any]]]) -> None:
             (models.Inventory, "inventories"),
             (models.ResourceProviderTrait, "traits"),
         ):
-            for start in range(0, len(rows[name]), ROWS_AT_ONCE):
-                part = rows[name][start : start + ROWS_AT_ONCE]
+            for start in range(0, len(rows[name]), ROWS_PER_BATCH):
+                part = rows[name][start : start + ROWS_PER_BATCH]
                 connection.execute(sa.insert(model.__table__), part)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("ANALYZE"))

@@ -26,7 +26,7 @@ def bench_select(hosts: int, *, repeats: int = 50) -> None:
 
 
 def bench_multi(hosts: int, instances: int, *, repeats: int = 5) -> None:
-    """Print the stages of a decision for many instances at once, alone and in a group."""
+    """Print the stages of a decision for many instances together, alone and in a group."""
     for group in (None, a_group("anti-affinity")):
         driver = a_busy_driver(hosts)
         what = f" in a group with {group.policy}" if group else ""

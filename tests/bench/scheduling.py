@@ -202,7 +202,7 @@ def _collisions(options: argparse.Namespace) -> None:
             rows.append([str(subset), f"{went.conflicts:,}", f"{went.per_second:.0f}",
                          _answers(went)])  # fmt: skip
     title = (
-        f"4 schedulers, {COLLIDING:,} requests at once, each for a whole one of {options.fleet:,} "
+        f"4 schedulers, {COLLIDING:,} requests together, each for a whole one of {options.fleet:,} "
         "equal hosts"
     )
     columns = ["host_subset_size", "claims refused", "a second", "answers"]

@@ -202,7 +202,7 @@ def _wait_until_it_answers(api: SchedulerAPI, server: str, folder: Path) -> None
         with contextlib.suppress(exception.Unavailable):
             api.ping(admin_context(), server=server, timeout_seconds=1.0)
             return
-        time.sleep(0.1)  # the broker answers at once as long as it has no queue for that
+        time.sleep(0.1)  # the broker answers immediately as long as it has no queue for that
     logs = "\n".join(path.read_text()[-2000:] for path in folder.glob("scheduler*.log"))
     raise RuntimeError(f"{server} did not start:\n{logs}")
 

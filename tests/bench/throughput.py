@@ -46,7 +46,7 @@ class Went:
 
 
 def run(deployment: Deployment, specs: Sequence[RequestSpec], *, callers: int = CALLERS) -> Went:
-    """Send all requests from so many callers at once; each waits for its answer.
+    """Send all requests from so many callers together; each waits for its answer.
 
     Members of a server group know of each other, as those do that were accepted together.
     """

@@ -247,7 +247,7 @@ def _fail(bench: Bench, options: argparse.Namespace) -> None:
         _row(f"30 % of hosts dead, known at the root {noticed:.0f} s later", bench, options)
     )
     tree.second.kill()
-    rows.append(_row("one of the root's two schedulers killed, at once", bench, options))
+    rows.append(_row("one of the root's two schedulers killed, immediately", bench, options))
     rows.append(_dead_zone(bench, options))
     rows += _partition(bench, options)
     print_table(
@@ -271,7 +271,7 @@ def _dead_zone(bench: Bench, options: argparse.Namespace) -> list[str]:
     zone = bench.tree.zones[-1]
     assert zone.process is not None
     zone.process.kill()
-    return _row(f"child zone {zone.name} killed, at once", bench, options)
+    return _row(f"child zone {zone.name} killed, immediately", bench, options)
 
 
 def _partition(bench: Bench, options: argparse.Namespace) -> list[list[str]]:
@@ -282,7 +282,7 @@ def _partition(bench: Bench, options: argparse.Namespace) -> list[list[str]]:
     before = tree.known()[region.name]["hosts_up"]
     tree.links.cut(region.link)
     began = time.monotonic()
-    rows = [_row(f"link to {region.name} cut, at once", bench, options)]
+    rows = [_row(f"link to {region.name} cut, immediately", bench, options)]
     stale = _seconds_until(lambda: tree.known()[region.name]["state"] != "online")
     rows.append(
         _row(f"… its summary has expired, noticed {stale:.0f} s after that", bench, options)

@@ -53,7 +53,7 @@ class Faults:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let nothing more go wrong; what is wrong is mended at once."""
+        """Let nothing more go wrong; what is wrong is mended immediately."""
         self._ended.set()
         self._thread.join()
         for mender in list(self._menders):

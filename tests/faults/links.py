@@ -70,7 +70,7 @@ class Network:
         self._do("set_state", (link.process, link.target), state)
 
     def drop(self, link: Link) -> None:
-        """Close the connections of a link, which may be made again at once."""
+        """Close the connections of a link, which may be made again immediately."""
         self._do("drop", (link.process, link.target))
 
     def set_delay(self, link: Link, seconds: float) -> None:

@@ -37,7 +37,7 @@ def places(uuids):
 
 @contextlib.contextmanager
 def running_once(uuids):
-    """Fail at the end if one of the servers ran for two agents at once meanwhile."""
+    """Fail at the end if one of the servers ran for two agents at the same time meanwhile."""
     twice, ended = set(), threading.Event()
 
     def look():

@@ -1,4 +1,4 @@
-"""Several scheduler processes at once: server groups hold, and nothing fails for it."""
+"""Several scheduler processes together: server groups hold, and nothing fails for it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -38,7 +38,7 @@ def create(deployment, flavor, group, _number):
 
 
 @pytest.mark.parametrize("policy", ["anti-affinity", "affinity"])
-def test_servers_of_a_group_that_are_created_at_once_keep_its_policy(deployment, policy):
+def test_servers_of_a_group_that_are_created_together_keep_its_policy(deployment, policy):
     """Two schedulers of two workers each: none of the servers ends in ERROR."""
     flavor = deployment.create_flavor(f"of-{policy}", vcpus=1, ram=64)
     for number in range(ROUNDS):

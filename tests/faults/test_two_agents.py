@@ -45,7 +45,7 @@ def wait_for_text(process, text, seconds=30):
 
 
 def test_one_of_two_acts_and_a_kill_of_it_lets_the_other_go_on(deployment, second):
-    """The second is refused at once; after the first one's death it is admitted, and back."""
+    """The second is refused immediately; after the first one's death it is admitted, and back."""
     first, hosts = deployment.processes[AGENT], deployment.up_hosts()
     admitted_seconds_max = deployment.limits["down_seconds"] + 2 * REPORT_INTERVAL_SECONDS + 10
     flavor = deployment.create_flavor("two", vcpus=1, ram=512, disk=2)

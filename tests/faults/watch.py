@@ -15,7 +15,7 @@ RETURN_SECONDS = 60.0
 
 
 class Watch:
-    """Looks all the time whether a guest runs on two hosts at once, and can be heard on both.
+    """Looks all the time whether a guest runs on two hosts together, and can be heard on both.
 
     What was on a host that counts as down is built elsewhere, or goes back to where it came from.
     When that host was only cut off its guests run on meanwhile; it is told when it is back.
@@ -49,11 +49,11 @@ class Watch:
     def _look(self) -> None:
         self._see_who_is_unheard()
         for uuid, guests in _twice(self._records.guests()).items():
-            # They were not looked at in the same moment: guests that still run do run at once.
+            # They were not looked at in the same moment: guests that still run do run together.
             still = [guest for guest in guests if guest in self._records.guests_of(guest.agent)]
             hosts = {guest.host for guest in still if not self._is_excused(guest)}
             if len(still) > 1 and len(hosts) > 1:
-                self.found.add(f"{uuid} ran at once on {' and '.join(sorted(hosts))}")
+                self.found.add(f"{uuid} ran at the same time on {' and '.join(sorted(hosts))}")
         self.looks += 1
 
     def _see_who_is_unheard(self) -> None:

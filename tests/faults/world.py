@@ -234,7 +234,7 @@ class FaultyDeployment(Deployment):
         return dead
 
     def stop(self) -> None:
-        """End everything at once, workloads as well."""
+        """End everything together, workloads as well."""
         for process in self.processes.values():
             process.kill()
         for name in self.workloads:

@@ -20,7 +20,7 @@ TOP = "top"
 LIMIT_SECONDS = 10.0
 OPTIONS = f"[rpc]\nresponse_timeout_seconds = {LIMIT_SECONDS:g}\n"
 SLACK_SECONDS = 5.0
-AT_ONCE = 20
+CONCURRENT = 20
 """More requests at a time than the API has threads."""
 WAVES = 5
 FLAVOR = {"flavor": {"name": "never", "vcpus": 1, "ram": 64, "disk": 0}}
@@ -92,8 +92,8 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
     broker.pause() if fault == "is stalled" else broker.kill()
     try:
         wait_for(lambda: lacks_its_broker(deployment), "it is not ready, and says why", 60)
-        methods = ["GET", "POST"] * (AT_ONCE // 2)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        methods = ["GET", "POST"] * (CONCURRENT // 2)
+        with ThreadPoolExecutor(CONCURRENT) as pool:
             found = list(pool.map(lambda method: ask(deployment, method), methods))
         assert {status for status, _ in found} == {503}
         assert max(seconds for _, seconds in found) < waiting.seconds(LIMIT_SECONDS + SLACK_SECONDS)
@@ -102,8 +102,8 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
         broker.go_on() if fault == "is stalled" else broker.start()
     wait_for(deployment.answers, "it is ready again", 60)
     wait_for(lambda: ask(deployment, "GET")[0] == 200, "it serves again", 60)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda _: ask(deployment, "GET"), range(WAVES * AT_ONCE)))
+    with ThreadPoolExecutor(CONCURRENT) as pool:
+        found = list(pool.map(lambda _: ask(deployment, "GET"), range(WAVES * CONCURRENT)))
     assert {status for status, _ in found} == {200}, "other connections are found broken later"
     names = [each["name"] for each in deployment.get("/flavors")["flavors"]]
     assert FLAVOR["flavor"]["name"] not in names, "what is 503 was not done"

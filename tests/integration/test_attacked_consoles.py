@@ -325,7 +325,7 @@ def present_without_a_certificate(deployment: ConsoleDeployment, console: Consol
 def test_clients_that_stay_silent_speak_plainly_or_too_much_keep_no_user_out(
     deployment: ConsoleDeployment, alice: Api, server: str
 ) -> None:
-    """More of them than the proxy has places; each is left in time, or at once."""
+    """More of them than the proxy has places; each is left in time, or immediately."""
     address = ("127.0.0.1", deployment.port)
     with contextlib.ExitStack() as open_ones:
         for number in range(4 * CONSOLES_MAX):

@@ -319,7 +319,7 @@ def test_a_parent_zones_account_asks_and_hears(
             lent.callback(server.stop)
 
         child, parent, endpoint = make_bus("conductor"), make_bus("parent-zone"), _Parent()
-        with pytest.raises(exception.RpcUnavailable):  # at once: no service made anything there yet
+        with pytest.raises(exception.RpcUnavailable):  # immediately: nothing is there yet
             ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         serve(child, ZoneAPI)
         serve(parent, ZoneSummariesAPI, endpoint)

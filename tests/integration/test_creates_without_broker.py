@@ -160,7 +160,7 @@ def new_users(deployment: Deployment, label: str, flavor: str) -> list[User]:
 class Copies:
     """Copies of the creates that the super conductor gets, to deliver them a second time.
 
-    They are taken from their queue at once: calls expire.
+    They are taken from their queue immediately: calls expire.
     """
 
     def __init__(self, broker: Broker) -> None:

@@ -21,7 +21,7 @@ from tests.integration.token_deployment import ADMINISTRATOR, Account, TokenDepl
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
-AT_ONCE, LIMIT = 12, 3
+CONCURRENT, LIMIT = 12, 3
 USER, AGAIN = "alice", "alice-elsewhere"
 ACCOUNTS = {
     ADMINISTRATOR: Account(ADMINISTRATOR, "ops", ("admin",)),
@@ -46,7 +46,7 @@ class TwoOfEach(TokenDeployment):
         self, users: list[str], method: str, path: str, body_of: Callable[[int], Any]
     ) -> list[requests.Response]:
         """Return the answers to requests that are sent at the same time, to each API in turn."""
-        ready = threading.Barrier(AT_ONCE)
+        ready = threading.Barrier(CONCURRENT)
 
         def send(number: int) -> requests.Response:
             token = self.accounts[users[number % len(users)]].token
@@ -57,8 +57,8 @@ class TwoOfEach(TokenDeployment):
                 method, url, json=body_of(number), headers=headers, timeout=seconds(60)
             )
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(send, range(AT_ONCE)))
+        with ThreadPoolExecutor(CONCURRENT) as pool:
+            return list(pool.map(send, range(CONCURRENT)))
 
 
 def accepted(answers: list[requests.Response], refusals: tuple[int, ...] = (403,)) -> int:
@@ -147,7 +147,7 @@ def test_key_pairs_of_a_user_do_not_exceed_theirs_in_two_projects(
 ) -> None:
     """They are the user's, whichever project a token is for."""
     limit(deployment, key_pairs=LIMIT)
-    keys = [a_public_key() for _ in range(AT_ONCE)]
+    keys = [a_public_key() for _ in range(CONCURRENT)]
     answers = deployment.ask_together(
         [USER, AGAIN], "POST", "/v2.1/os-keypairs",
         lambda number: {"keypair": {"name": f"key{number}", "public_key": keys[number]}},
@@ -161,7 +161,7 @@ def test_claims_exceed_neither_their_number_nor_their_amounts(
 ) -> None:
     """Of a pool that would have room for all of them."""
     add_pool(deployment, "shelf", ACCOUNTS[ADMINISTRATOR].token)
-    limits = {"claims": AT_ONCE, "claims:DISK_GB": LIMIT}
+    limits = {"claims": CONCURRENT, "claims:DISK_GB": LIMIT}
     deployment.put("/armillary/claim-quotas/stars", {"claim_quotas": limits})
     answers = deployment.ask_together(
         [USER], "POST", "/v2.1/armillary/claims",

@@ -39,7 +39,7 @@ MakeBus = Callable[[str], Bus]
 
 
 class Echo:
-    """Answers at once, or when it is let go."""
+    """Answers immediately, or when it is let go."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -209,7 +209,9 @@ def test_a_fanout_that_others_read_is_made_again_after_it_was_deleted(
         server.wait()
 
 
-def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI, bus: Bus) -> None:
+def test_a_call_of_what_was_never_served_fails_immediately(
+    echo: Echo, api: EchoAPI, bus: Bus
+) -> None:
     """It does not wait for its time-out, and the next call knows nothing of it."""
     stranger = StrangerAPI(bus, timeout_seconds=SECONDS_MAX)
     deadline = waiting.Deadline(SECONDS_MAX / 2)
@@ -346,7 +348,7 @@ def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
     assert [endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)) for _ in range(BEFORE_LOSS)]
     user = urlsplit(broker.url).username or ""
     _permit(user, vhost, NO_NAME)
-    close_connections(vhost)  # at once, as by a broker that dies: no consumer is told
+    close_connections(vhost)  # together, as by a broker that dies: no consumer is told
     evaluate(f'rabbit_vhost:delete(<<"{vhost}">>, <<"tests">>)')
     evaluate(f'rabbit_vhost:add(<<"{vhost}">>, <<"tests">>)')
     _permit(user, vhost, ANY_NAME)

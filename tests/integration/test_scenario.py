@@ -58,7 +58,7 @@ def small(deployment):
 
 
 @pytest.mark.long
-def test_a_delete_that_crosses_the_end_of_a_build_is_over_at_once(deployment, small):
+def test_a_delete_that_crosses_the_end_of_a_build_is_over_immediately(deployment, small):
     """Within two seconds server and allocations are gone, at whatever moment the delete comes."""
     late = {}
     for number in range(40):
@@ -111,7 +111,7 @@ def test_what_fits_nowhere_says_why(deployment):
 
 
 def test_a_delete_in_the_middle_of_a_build_leaves_nothing(deployment, small):
-    """Deleted at once after it was accepted: gone, and no allocation is left."""
+    """Deleted immediately after it was accepted: gone, and no allocation is left."""
     uuids = deployment.create_servers(small, 20)
     for instance_uuid in uuids:
         assert deployment.request("DELETE", f"/servers/{instance_uuid}").status_code == 204

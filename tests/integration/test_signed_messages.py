@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_
 
 THIEF = "cell2-agent-1"
 CONTEXT = admin_context()
-CALLS_AT_ONCE_MAX = 8
+CONCURRENT_CALLS_MAX = 8
 REVOKED_SECONDS_MAX = 10.0
 """Two pushes, each after a look a second; the rest is for a busy machine."""
 
@@ -200,7 +200,7 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         before = len(deployment.refusals(SERVED_BY[topic]))
         logged = min(len(tried), refusal_log.NOTED_AT_ONCE_MAX)
         refusal = exception.Forbidden if is_known else exception.RpcTimeout
-        with ThreadPoolExecutor(CALLS_AT_ONCE_MAX) as calls:
+        with ThreadPoolExecutor(CONCURRENT_CALLS_MAX) as calls:
             outcomes = [
                 calls.submit(api.call, method, server_of(deployment, topic), agent="cell2-agent-2")
                 for method in tried
@@ -414,7 +414,7 @@ def test_every_key_is_replaced_without_a_stop(deployment, small):
     delete_everything(deployment)
 
 
-def test_a_stolen_key_of_any_process_is_replaced_at_once(deployment, small):
+def test_a_stolen_key_of_any_process_is_replaced_immediately(deployment, small):
     """As the page on stolen keys says: the former one does not count for a moment longer.
 
     So the first message of a process with its new key is from a stranger, also that of the super

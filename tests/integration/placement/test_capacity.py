@@ -30,7 +30,7 @@ def new_engine_on_all_three(any_database_url: str) -> Iterator[NewEngine]:
         yield make
 
 
-def claimed_at_once(
+def claimed_together(
     workers: list[PlacementEngine], claims: list[AllocationClaim], *, is_released: bool
 ) -> list[str]:
     """Claim from as many threads as there are workers; return what became of each claim."""
@@ -67,7 +67,7 @@ def test_usage_never_exceeds_capacity_under_concurrent_claims(
     uuids = [result.uuid for result in one.providers.set_providers(reports)]
     rng = random.Random(7)
     claims = [a_claim(rng.choice(uuids)) for _ in range(CLAIMS)]
-    statuses = claimed_at_once([one, other] * THREADS, claims, is_released=is_released)
+    statuses = claimed_together([one, other] * THREADS, claims, is_released=is_released)
     assert len(statuses) == CLAIMS
     assert set(statuses) <= {ClaimStatus.CLAIMED, ClaimStatus.NO_CAPACITY}
     truth = true_providers(one._database)

@@ -1,4 +1,4 @@
-"""Never above capacity, nothing lost: eight processes write at once, on three databases."""
+"""Never above capacity, nothing lost: eight processes write together, on three databases."""
 
 import random
 import time
@@ -66,7 +66,7 @@ def answers_of(pipes: list[Connection], seed: int) -> list[Account]:
     return accounts
 
 
-def test_what_processes_write_at_once_stands_as_each_was_told(any_database_url: str) -> None:
+def test_what_processes_write_together_stands_as_each_was_told(any_database_url: str) -> None:
     """Recounted from the rows; an engine that begins now and those in use answer the same."""
     database = Database(any_database_url, name="placement")
     database.sync(SCHEMA)

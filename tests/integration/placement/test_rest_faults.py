@@ -238,7 +238,9 @@ def test_while_the_database_is_away_there_is_a_503(site: Site) -> None:
     assert site.one.get(f"/resource_providers/{other}")["generation"] == 2  # written once
 
 
-def twice_at_once(site: Site, method: str, path: str, bodies: list[Any]) -> list[requests.Response]:
+def twice_together(
+    site: Site, method: str, path: str, bodies: list[Any]
+) -> list[requests.Response]:
     """Send two writes at the same time, each to a server of its own."""
     barrier = threading.Barrier(2)
     answers: list[requests.Response] = []
@@ -277,7 +279,7 @@ def test_of_two_writers_on_one_generation_one_wins(
     path = f"/resource_providers/{make_provider(site.one)}"
     for generation in range(1, ROUNDS + 1):
         bodies = [body(generation, number) for number in range(2)]
-        won, lost = twice_at_once(site, "PUT", f"{path}/{body.__name__}", bodies)
+        won, lost = twice_together(site, "PUT", f"{path}/{body.__name__}", bodies)
         assert (won.status_code, lost.status_code) == (200, 409), won.text + lost.text
         assert lost.json()["errors"][0]["code"] == "placement.concurrent_update"
         assert site.other.get(path)["generation"] == generation + 1
@@ -294,7 +296,7 @@ def test_of_two_writers_on_one_consumer_one_wins(site: Site) -> None:
              "consumer_generation": generation}
             for amount in (1, 2)
         ]  # fmt: skip
-        won, lost = twice_at_once(site, "PUT", path, bodies)
+        won, lost = twice_together(site, "PUT", path, bodies)
         assert (won.status_code, lost.status_code) == (204, 409), won.text + lost.text
         assert lost.json()["errors"][0]["code"] == "placement.concurrent_update"
         assert site.other.get(path)["consumer_generation"] == (generation or 0) + 1
