@@ -67,6 +67,10 @@ class GuestLost(OperationFailed):
     """The guest of the operation is not on its host: repeating the operation cannot help."""
 
 
+class GuestAside(OperationFailed):
+    """A rebuild failed, and its former guest is kept on its host, to be put back by a start."""
+
+
 class GuestKept(OperationFailed):
     """The operation failed, and the guest is as before; it may have been started again."""
 

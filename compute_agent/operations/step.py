@@ -23,6 +23,10 @@ class Superseded(Exception):
     """The command was superseded: change nothing and send no answer."""
 
 
+class Postponed(Exception):
+    """The hypervisor is unreachable: send no answer; the journal has the command begun again."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """A command in progress. ``write`` saves an intermediate change; False if superseded."""

@@ -9,7 +9,7 @@ from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
-from compute_agent.operations.step import Outcome, Step, Superseded
+from compute_agent.operations.step import Outcome, Postponed, Step, Superseded
 from compute_agent.virt.driver import PAUSED, GuestInfo
 from compute_agent.virt.snapshot_store import snapshot_store
 from objects.images.image_meta import ImageMeta
@@ -106,7 +106,8 @@ def rebuild(step: Step) -> Outcome:
     """Build the guest again from the command's image.
 
     Where there is room, the former guest is kept until the new one runs. Raises GuestKept if the
-    guest is as before, untouched or put back.
+    guest is as before, untouched or put back; GuestAside if it is kept, but cannot be put back;
+    Postponed if that is unknown, as the hypervisor is unreachable.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -136,11 +137,13 @@ def _not_rebuilt(step: Step, error: exception.ArmillaryError) -> exception.Armil
     try:
         was_on = step.driver.put_back(step.instance, step.place)
     except exception.ArmillaryError as failure:
-        return step.fail(
+        _find_here(step, reason)
+        aside = step.fail(
             f"{reason}; the former guest cannot be put back: {_reason(failure)}; its data is kept "
-            "on the host until the server is rebuilt or deleted"
+            "on the host, and a hard reboot of the server tries again"
         )
-    guest = _find_guest(step)
+        return exception.GuestAside(**aside.kwargs)
+    guest = _find_here(step, reason)
     if guest is None:
         return error
     said = "the guest was not changed"
@@ -154,6 +157,14 @@ def _not_rebuilt(step: Step, error: exception.ArmillaryError) -> exception.Armil
 
 def _reason(error: exception.ArmillaryError) -> str:
     return str(error.kwargs.get("reason", error.message))
+
+
+def _find_here(step: Step, reason: str) -> GuestInfo | None:
+    """Return the guest. Raises Postponed if the hypervisor is unreachable."""
+    try:
+        return _find_guest(step)
+    except exception.Unavailable as error:
+        raise Postponed(f"{reason}; {_reason(error)}") from error
 
 
 def _find_guest(step: Step) -> GuestInfo | None:

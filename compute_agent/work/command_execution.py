@@ -14,20 +14,30 @@ from compute_agent.host.claims import Claims
 from compute_agent.journal.command_log import NO_CHANGE, CommandLog, Key, Signal
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Acceptance
-from compute_agent.operations.step import Outcome, Step, Superseded
+from compute_agent.operations.step import Outcome, Postponed, Step, Superseded
 from compute_agent.operations.verbs import VERBS
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.work_queue import WorkQueue
 from objects.instances.instance_command import InstanceCommand, Verb
-from objects.instances.instance_fault import FAILED, GUEST_KEPT, GUEST_LOST, InstanceFault
+from objects.instances.instance_fault import (
+    FAILED,
+    GUEST_ASIDE,
+    GUEST_KEPT,
+    GUEST_LOST,
+    InstanceFault,
+)
 
 LOG = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 2.0
 """Interval of live migration progress messages to the conductor."""
-_FAULT_CODES = ((exception.GuestLost, GUEST_LOST), (exception.GuestKept, GUEST_KEPT))
+_FAULT_CODES = (
+    (exception.GuestLost, GUEST_LOST),
+    (exception.GuestKept, GUEST_KEPT),
+    (exception.GuestAside, GUEST_ASIDE),
+)
 EARLY_SIGNALS_MAX = 1000
 """Maximum number of signals to remember whose commands have not arrived."""
 
@@ -180,6 +190,10 @@ class CommandExecution:
             outcome = VERBS[Verb(command.verb)](self._step(context, command))
         except Superseded:
             LOG.info("%s: command %d was superseded", uuid, command.sequence)
+            return
+        except Postponed as error:
+            LOG.warning("%s: command %d, %s on %s is begun again later: %s",
+                        uuid, command.sequence, command.verb, host, error)  # fmt: skip
             return
         except exception.ArmillaryError as error:
             self._finish(command, Outcome(), self._fault(command, error))

@@ -12,6 +12,8 @@ GUEST_LOST = 410
 """Code of a fault that does not pass: the guest is no longer on its host."""
 GUEST_KEPT = 412
 """Code of a fault of an operation that would replace the guest, and has left it as it was."""
+GUEST_ASIDE = 424
+"""Code of a fault of a rebuild whose former guest is kept on its host, but is not put back yet."""
 UNASKED = 503
 """Code of a fault of a guest that is paused, or has crashed, without a request."""
 

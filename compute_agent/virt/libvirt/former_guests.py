@@ -91,6 +91,25 @@ class FormerGuests:
         _path(files).unlink()
         return note.is_on
 
+    def settle(self, uuid: str) -> None:
+        """Have one guest, after a rebuild that is not begun again: the new one if it runs.
+
+        Otherwise the former one has its files again, to be defined and started. Idempotent.
+        """
+        domain = self._guests.find(uuid)
+        if domain is not None and domain.isActive():
+            if self._guests.former_files(uuid).exists:
+                self.drop(uuid)
+            return
+        self.take_back_files(uuid)
+        _path(self._guests.files(uuid)).unlink(missing_ok=True)
+
+    def drop_of(self, uuid: str, host: str) -> None:
+        """Remove what a host that is down had kept during a rebuild, if this host reaches it."""
+        former = self._guests.former_files(uuid)
+        if former.read_note().owner == host:
+            self.drop(uuid)
+
     def drop(self, uuid: str) -> None:
         """Remove a guest that was replaced. What cannot be removed goes with the server."""
         former = self._guests.former_files(uuid)

@@ -96,7 +96,9 @@ class LibvirtOperations(ComputeDriver):
         self, instance: Instance, place: InstancePlacement, *, former_host: str
     ) -> GuestInfo:
         with self._building(instance.uuid):
-            return self._info(self._guests.recover(instance, place, former_host))
+            domain = self._guests.recover(instance, place, former_host)
+            self._former.drop_of(instance.uuid, former_host)
+            return self._info(domain)
 
     @contextlib.contextmanager
     def ready_to_rebuild(self, instance: Instance) -> Iterator[bool]:
@@ -159,6 +161,7 @@ class LibvirtOperations(ComputeDriver):
     @repeated
     def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._operating(instance.uuid, "Start"):
+            self._former.settle(instance.uuid)
             domain = self._guests.find(instance.uuid)
             if domain is None or not domain.isActive():
                 domain = self._start_redefined(domain, instance, place)
@@ -169,6 +172,7 @@ class LibvirtOperations(ComputeDriver):
         self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
         with self._operating(instance.uuid, "Reboot"):
+            self._former.settle(instance.uuid)
             domain = self._guests.find(instance.uuid)
             if domain is not None:
                 self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
@@ -213,6 +217,7 @@ class LibvirtOperations(ComputeDriver):
         grace_seconds: float,
     ) -> GuestInfo:  # fmt: skip
         with self._operating(instance.uuid, "Rescue"):
+            self._former.settle(instance.uuid)
             return self._info(self._rescue.begin(instance, place, image, grace_seconds))
 
     @repeated

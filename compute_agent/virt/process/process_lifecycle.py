@@ -202,6 +202,22 @@ class Workloads:
         guest.note_aside(None)
         return ran
 
+    def settle(self, guest: ProcessGuest) -> None:
+        """Have one workload, after a rebuild that is not begun again: the new one if it runs.
+
+        Otherwise the former one has its directory again, to be started.
+        """
+        former = self._former(guest)
+        if not former.exists:
+            return
+        status = guest.status()
+        if status is not None and status.is_running:
+            former.remove()
+            return
+        self.clear(guest)
+        former.rename(guest.directory)
+        guest.note_aside(None)
+
     def drop_aside(self, guest: ProcessGuest) -> None:
         """Remove the workload that was set aside; a missing one is ignored."""
         self._former(guest).remove()

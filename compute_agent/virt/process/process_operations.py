@@ -57,6 +57,7 @@ class ProcessOperations(ComputeDriver):
 
     def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._operating("Power on", instance.uuid):
+            self._workloads.settle(self._workloads.get(instance.uuid))
             guest = self._get("Power on", instance.uuid)
             guest.note_detached(False)
             self._switch_on(guest, instance, place)
@@ -66,6 +67,7 @@ class ProcessOperations(ComputeDriver):
         self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
         with self._operating("Reboot", instance.uuid):
+            self._workloads.settle(self._workloads.get(instance.uuid))
             guest = self._get("Reboot", instance.uuid)
             guest.note_detached(False)
             self._workloads.stop(guest, 0.0 if is_hard else grace_seconds, is_hard=is_hard)

@@ -19,7 +19,7 @@ from conductor.common.cell_db import instance_changes, models
 from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild, Rescue
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import CommandAnswer, Verb
-from objects.instances.instance_fault import GUEST_KEPT
+from objects.instances.instance_fault import GUEST_ASIDE, GUEST_KEPT
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.power_states import STATES_BY_POWER
 from objects.instances.server_changes import ServerChanges
@@ -180,9 +180,11 @@ def _not_rebuilt(rows: Rows) -> None:
     """Record that there is no new guest, and whether the old one is gone."""
     instance_changes.forget_password(rows.instance)
     state = Rebuild.of(rows.operation)
-    if state.last_fault is not None and state.last_fault.code == GUEST_KEPT:
+    code = None if state.last_fault is None else state.last_fault.code
+    if code in (GUEST_KEPT, GUEST_ASIDE):
         rows.instance.image = state.former_image
         instance_changes.apply(rows.instance, ServerChanges(**(state.former or {})), now=rows.now)
+    if code == GUEST_KEPT:
         restore_unless_ended(rows)
         return
     rows.instance.vm_state = "error"

@@ -232,9 +232,9 @@ class InstanceFiles:
 
     def remove(self) -> None:
         """Remove disks and directory; missing ones are ignored. Raises DiskError, OSError."""
+        self.storage.remove(self.directory, Role)
+        self.storage.remove_note(self.directory)
         if self.exists:
-            self.storage.remove(self.directory, Role)
-            self.storage.remove_note(self.directory)
             shutil.rmtree(self.directory)
 
     def leave(self) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,13 @@ from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.virt.driver import GuestInfo, LiveWatch
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand, Verb
-from objects.instances.instance_fault import FAILED, GUEST_KEPT, GUEST_LOST, NUMBER_USED
+from objects.instances.instance_fault import (
+    FAILED,
+    GUEST_ASIDE,
+    GUEST_KEPT,
+    GUEST_LOST,
+    NUMBER_USED,
+)
 from objects.request_spec import RequestSpec
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build
@@ -296,6 +302,57 @@ def test_a_guest_that_cannot_be_replaced_is_put_back(agent: Agent, *, is_on: boo
     assert state(agent) == {HERE: "running" if is_on else "ended"}
     assert agent.journal is not None
     assert agent.journal.get_build(HERE, instance.uuid)[0].image == instance.image
+
+
+def test_a_rebuild_waits_for_a_hypervisor_that_is_away(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is answered meanwhile, as it is unknown what there is; then it is begun again."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+    driver_can = {name: getattr(driver, name) for name in ("spawn", "put_back", "list_guests")}
+    asked: list[str] = []
+
+    def away_at_first(name: str) -> Callable[..., Any]:
+        def run(*arguments: Any, **named: Any) -> Any:
+            asked.append(name)
+            if asked.count("list_guests") < 3:
+                raise exception.Unavailable(reason="the daemon has ended")
+            return driver_can[name](*arguments, **named)
+
+        return run
+
+    for name in driver_can:
+        monkeypatch.setattr(driver, name, away_at_first(name))
+    image = builders.an_image("other")
+    told = Told(Verb.REBUILD, HERE, {"is_on": True})
+    tell(agent, command(instance.with_values(image=image), spec, told, 1))
+    agent.settle()
+    assert asked.count("spawn") > 1
+    assert [fault for ((_answer, fault),) in answers(agent).values()] == [None]
+    assert [guest.power_state for guest in driver.list_guests()] == ["running"]
+
+
+def test_a_guest_that_cannot_be_put_back_is_kept_for_a_hard_reboot(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conductor is told so, to keep its record."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+
+    def broken(*_args: object, **_kwargs: object) -> Any:
+        raise exception.OperationFailed(
+            operation="Rebuild", instance_uuid=instance.uuid, host=HERE, reason="it is stuck"
+        )
+
+    monkeypatch.setattr(driver, "spawn", broken)
+    monkeypatch.setattr(driver, "put_back", broken)
+    told = Told(Verb.REBUILD, HERE, {"is_on": True})
+    tell(agent, command(instance, spec, told, 1))
+    agent.settle()
+    (fault,) = agent.conductor.faults
+    assert fault.code == GUEST_ASIDE
+    assert "a hard reboot of the server tries again" in fault.message
 
 
 @pytest.mark.parametrize(

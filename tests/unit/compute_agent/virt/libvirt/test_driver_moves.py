@@ -11,6 +11,7 @@ import pytest
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE
 from compute_agent.virt.libvirt.driver import LibvirtDriver
+from compute_agent.virt.libvirt.ownership import Ownership
 from objects.instances.instance_command import NEEDS_SOURCE
 from tests import builders
 from tests.fixtures.libvirt.libvirt_hosts import (
@@ -241,6 +242,32 @@ def test_an_evacuated_guest_is_not_built_over_a_shared_disk_that_is_missing(
     with pytest.raises(exception.BuildFailed, match=f"missing in {disk.parent}, where host-1 had"):
         destination.recover(guest, ANYWHERE, former_host="host-1")
     assert (powers(source), powers(destination)) == ({guest.uuid: "running"}, {})
+
+
+@pytest.mark.parametrize("done", ["set aside", "no disk", "built"])
+def test_a_server_whose_rebuild_its_host_did_not_survive_has_its_new_image_elsewhere(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path, done: str
+) -> None:
+    """Nothing is left of the former guest, whether or not the former host ever returns."""
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    (tmp_path / "instances" / guest.uuid / "disk.raw").write_bytes(MARK)
+    source.set_aside(guest.uuid)
+    files = source._guests.files(guest.uuid)
+    if done == "no disk":
+        files.make()
+        files.write_note(Ownership(owner="host-1"))
+    elif done == "built":
+        source.spawn(guest)
+    for _ in range(2):
+        info = destination.recover(guest, ANYWHERE, former_host="host-1")
+        assert info.power_state == "running"
+    assert [path.name for path in (tmp_path / "instances").iterdir()] == [guest.uuid]
+    assert not files.directory.joinpath("disk.raw").read_bytes().startswith(MARK)
+    source.destroy(guest.uuid)
+    assert (powers(source), powers(destination)) == ({}, {guest.uuid: "running"})
+    destination.destroy(guest.uuid)
+    assert list((tmp_path / "instances").iterdir()) == []
 
 
 def test_an_evacuated_guest_is_built_again_where_nothing_is_shared(host: LibvirtDriver) -> None:

@@ -189,3 +189,40 @@ def test_the_image_of_a_former_guest_stays_on_the_host(host: LibvirtDriver) -> N
     host.set_aside(guest.uuid)
     assert host._guests._bases() == before
     host.put_back(guest, ANYWHERE)
+
+
+@pytest.mark.parametrize("verb", ["power_on", "reboot", "rescue"])
+@pytest.mark.parametrize("is_built", [True, False], ids=["built", "set aside"])
+def test_a_guest_that_could_not_be_put_back_is_started_by_the_next_request(
+    host: LibvirtDriver, *, verb: str, is_built: bool
+) -> None:
+    """With its data; what was built in its place and does not run is removed."""
+    guest = spawned(host)
+    host.set_aside(guest.uuid)
+    if is_built:
+        host._guests.build(another(guest), ANYWHERE).destroy()
+    start(host, guest, verb)
+    assert (powers(host), names(host)) == ({guest.uuid: "running"}, [guest.uuid])
+    assert is_former(host, guest) == (True, True)
+    assert host.put_back(guest, ANYWHERE) is None
+
+
+def start(host: LibvirtDriver, guest: Instance, verb: str) -> None:
+    if verb == "power_on":
+        host.power_on(guest)
+    elif verb == "reboot":
+        host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
+    else:
+        assert guest.image is not None
+        host.rescue(guest, ANYWHERE, guest.image, grace_seconds=0)
+        host.unrescue(guest, ANYWHERE)
+
+
+def test_a_new_guest_that_runs_is_not_replaced_by_the_former_one(host: LibvirtDriver) -> None:
+    """Its rebuild is not begun again, as the server was to be evacuated when its agent died."""
+    guest = spawned(host)
+    host.set_aside(guest.uuid)
+    host.spawn(another(guest))
+    host.reboot(another(guest), ANYWHERE, is_hard=True, grace_seconds=0)
+    assert (powers(host), names(host)) == ({guest.uuid: "running"}, [guest.uuid])
+    assert is_former(host, guest) == (False, False)

@@ -198,6 +198,25 @@ def test_a_workload_whose_new_one_fails_is_put_back(
     assert list(processes.directory(instance).parent.glob("[0-9a-f]*")) == []
 
 
+@pytest.mark.parametrize("has_new", [True, False], ids=["new one runs", "set aside"])
+def test_a_hard_reboot_settles_a_rebuild_that_was_given_up(
+    processes: Processes, *, has_new: bool
+) -> None:
+    """The new workload if it runs, else the former one with its files; the other one is removed."""
+    instance = processes.spawn("sleep 300")
+    driver = processes.driver
+    driver.set_aside(instance.uuid)
+    now = processes.instance("sleep 301").with_values(uuid=instance.uuid) if has_new else instance
+    if has_new:
+        driver.spawn(now)
+    (processes.directory(instance).parent / f"{instance.uuid}.former/home/kept").touch()
+    driver.reboot(now, ANYWHERE, is_hard=True, grace_seconds=0)
+    assert (processes.directory(instance) / "home" / "kept").exists() is not has_new
+    assert processes.power(instance) == ("running", None)
+    left = [path.name for path in processes.directory(instance).parent.glob("[0-9a-f]*")]
+    assert left == [instance.uuid]
+
+
 @pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "replaced"])
 def test_of_a_replaced_workload_nothing_is_left(processes: Processes, *, is_deleted: bool) -> None:
     instance = processes.spawn("sleep 300")

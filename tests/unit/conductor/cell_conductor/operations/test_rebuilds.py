@@ -29,12 +29,15 @@ def tag(cell: OperatedCell, text: str) -> None:
     cell.database.run_in_writer(write)
 
 
-@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "lost"])
-def test_a_server_whose_guest_was_kept_is_as_before(stage: Stage, *, is_kept: bool) -> None:
-    """Its new tags stay; after a loss, the new image is the one to build from."""
+@pytest.mark.parametrize("what", ["kept", "aside", "lost"])
+def test_a_server_whose_guest_was_kept_is_as_before(stage: Stage, what: str) -> None:
+    """Its new tags stay; after a loss, the new image is the one to build from.
+
+    One that is aside is started again by a hard reboot.
+    """
     cell = stage.set(STORIES["rebuild-fails"])
     before = cell.row(cell.uuid)
-    cell.failing_steps = {("a", "rebuild")} | ({("a", "kept")} if is_kept else set())
+    cell.failing_steps = {("a", "rebuild"), ("a", what)} - {("a", "lost")}
     image = an_image("other")
     cell.operate(cell.uuid, "rebuild", image=image, changes=CHANGES)
     tag(cell, "tagged")
@@ -44,8 +47,9 @@ def test_a_server_whose_guest_was_kept_is_as_before(stage: Stage, *, is_kept: bo
     settings = row.settings.load()
     assert settings.tags == ["tagged"]
     assert settings.admin_password is None
-    if is_kept:
-        assert (row.vm_state, row.name, row.image) == ("active", before.name, before.image)
+    if what != "lost":
+        state = "active" if what == "kept" else "error"
+        assert (row.vm_state, row.name, row.image) == (state, before.name, before.image)
         assert (settings.description, settings.files) == (None, {})
         assert row.metadata_ == before.metadata_
     else:
