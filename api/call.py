@@ -26,6 +26,7 @@ from armillary import exception
 from armillary.consoles.grant_checks import GRANT_HEADER
 from armillary.http import call
 from armillary.http.authentication import HEADER, is_anonymous
+from armillary.http.client_gone import CLIENT_IS_GONE
 from armillary.http.own_origin import LOCAL, own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 
@@ -60,7 +61,7 @@ class Call(call.Call[AppState]):
     know. ``local_origin`` is the address of this server's socket; None under another server.
     ``console_grant`` is what a proxy asks about, see ``api.handlers.servers.console_grant``.
     ``is_still_valid`` tells, for answers that take long, whether the caller is still who it was,
-    with the same roles.
+    with the same roles, and ``is_client_gone`` whether it has closed the connection.
     ``repeat_secret`` and ``is_repeat`` are as in ``armillary.http.idempotency``.
     """
 
@@ -73,6 +74,7 @@ class Call(call.Call[AppState]):
     local_origin: str | None = None
     console_grant: str = field(default="", repr=False)
     is_still_valid: Callable[[], bool] = field(default=lambda: True, repr=False)
+    is_client_gone: Callable[[], bool] = field(default=lambda: False, repr=False)
     repeat_secret: bytes | None = field(default=None, repr=False)
     is_repeat: bool = False
 
@@ -90,6 +92,7 @@ class Call(call.Call[AppState]):
             session_cookie=cookie.value_in(req.env) if cookie.SESSION in req.env else None,
             local_origin=req.env.get(LOCAL), console_grant=req.get_header(GRANT_HEADER) or "",
             is_still_valid=_validity_of(req),
+            is_client_gone=req.env.get(CLIENT_IS_GONE, lambda: False),
             repeat_secret=getattr(req.context, "repeat_secret", None),
             is_repeat=getattr(req.context, "is_repeat", False), **fields,
         )  # fmt: skip

@@ -42,6 +42,7 @@ BROKER_LOST = "The message broker is unavailable; events until it is back are no
 CONNECTED = "Following events."
 RESUMED = "Following events; those since the connection broke are shown."
 NOT_RESUMED = "Following events; those since the connection broke are not shown."
+GONE = "The connection was closed."
 ENDING = "This API process is stopping; other processes may still serve events."
 
 
@@ -84,10 +85,16 @@ class Follower:
     """A follower: iterate for (kind, line); ends if it was too slow, or the hub closes."""
 
     def __init__(
-        self, wanted: EventFilter, size_max: int, leave: Callable[[Follower], None], position: str
+        self,
+        wanted: EventFilter,
+        size_max: int,
+        leave: Callable[[Follower], None],
+        position: str,
+        is_gone: Callable[[], bool],
     ) -> None:
         self.position = position
         """Where another stream continues after what was read from this one."""
+        self.is_gone = is_gone
         self._wanted = wanted
         self._leave = leave
         self._waiting: queue.Queue[tuple[str, Line, str | None]] = queue.Queue(size_max)
@@ -168,14 +175,23 @@ class EventHub:
         self._is_connected = False
         self._is_stopping = False
 
-    def follow(self, wanted: EventFilter, after: str | None = None) -> Follower:
+    def follow(
+        self,
+        wanted: EventFilter,
+        after: str | None = None,
+        is_gone: Callable[[], bool] = lambda: False,
+    ) -> Follower:
         """Return a new follower; with ``after``, one that continues where another one ended.
 
+        ``is_gone`` tells whether the follower's client has closed its connection: it then keeps
+        no place from another one, although its stream notices only when it has something to send.
         Raises Conflict if there are too many, Unavailable if the process is stopping.
         """
         with self._guard:
             if self._is_stopping:
                 raise exception.Unavailable(reason="this API process is stopping")
+            if len(self._followers) >= self._followers_max:
+                self._forget_gone()
             if len(self._followers) >= self._followers_max:
                 raise exception.Conflict(
                     reason=f"{len(self._followers)} clients follow events at this API process "
@@ -184,7 +200,9 @@ class EventHub:
             is_read = self._end_of_reading is not None
             if not is_read:
                 self._start_reading()
-            follower = Follower(wanted, self._queue_size_max, self._remove, self._backlog.position)
+            follower = Follower(
+                wanted, self._queue_size_max, self._remove, self._backlog.position, is_gone
+            )
             self._followers.add(follower)
             if after is not None:
                 self._resume(follower, after)
@@ -207,6 +225,12 @@ class EventHub:
 
     def wait(self) -> None:
         """Nothing to wait for: the streams are requests of the HTTP server."""
+
+    def _forget_gone(self) -> None:
+        for follower in [each for each in self._followers if each.is_gone()]:
+            self._followers.discard(follower)
+            service_metrics.FOLLOWERS.here.dec()
+            follower.end(GONE)
 
     def _resume(self, follower: Follower, after: str) -> None:
         missed = self._backlog.since(after)

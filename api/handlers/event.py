@@ -27,7 +27,8 @@ def follow(call: Call) -> Answer:
         raise exception.NotFound(what="An event feed")
     types = tuple(part for part in call.query.get("type", "").split(",") if part)
     wanted = EventFilter(call.query.get("server"), call.query.get("host"), types)
-    stream = _Stream(hub.follow(wanted, call.query.get("after")), call.is_still_valid)
+    follower = hub.follow(wanted, call.query.get("after"), call.is_client_gone)
+    stream = _Stream(follower, call.is_still_valid)
     return Answer(stream=stream, headers={"Cache-Control": "no-store"})
 
 

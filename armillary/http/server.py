@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import ipaddress
 import logging
 import resource
@@ -18,6 +19,7 @@ from cheroot import wsgi
 from armillary import exception
 from armillary.http import own_origin, request_head
 from armillary.http.chunked_body import ChunkedBody
+from armillary.http.client_gone import CLIENT_IS_GONE, is_closed_by_peer
 from armillary.http.connections import BodyRoom, Limits, PatientConnection, crowded_out
 from armillary.http.slow_readers import Sender
 from armillary.http.tls import TlsAdapter, TlsFiles
@@ -138,6 +140,7 @@ class _Gateway(wsgi.Gateway_10):
         if self.req.chunked_read:
             environ["wsgi.input"] = ChunkedBody(self.req.conn.rfile)
         environ |= {"SERVER_NAME": str(mapped or address), "SERVER_PORT": str(port)}
+        environ[CLIENT_IS_GONE] = functools.partial(is_closed_by_peer, self.req.conn.socket)
         environ[own_origin.LOCAL] = own_origin.own_origin(environ)
         return environ
 

@@ -70,6 +70,15 @@ def test_events_arrive_while_the_stream_is_open(url: str) -> None:
     assert "instance.create.end" in data_of(answer, 2)[0]
 
 
+def test_a_client_that_left_keeps_no_place(url: str) -> None:
+    """Before there is an event whose sending would fail: a page that is loaded again finds it."""
+    for _ in range(3):
+        answer = requests.get(url, stream=True, timeout=SECONDS_MAX)
+        assert answer.status_code == 200
+        assert next(answer.iter_lines()) == b": armillary events"
+        answer.close()
+
+
 @pytest.mark.parametrize("hub", [2], indirect=True)
 def test_a_stream_goes_on_where_another_one_ended(url: str) -> None:
     """The id of the last event that was read says where."""
