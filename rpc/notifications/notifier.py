@@ -118,12 +118,14 @@ class Notifier:
         if self._outbox is None:
             return
         fault = _read(error, _FAULT)
+        number = fault.get("attempt")
+        is_attempt = isinstance(number, int) and number > 0  # others are operations
         told = {
             "exception": type(error).__name__,
             "message": str(fault.get("message") or error),
             "host": host,
             "instance_uuid": instance_uuid,
-            "attempt": fault.get("attempt"),
+            "attempt": number if is_attempt else None,
         }
         self._tell(context, "compute.exception", ExceptionPayload, told, level=ERROR)
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from armillary.context import RequestContext
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec
 from rpc.notifications.notification import Notification
@@ -177,6 +178,16 @@ def test_each_kind_has_its_payload(
     assert told.versioned()["armillary_object.name"] == payload
     assert told.unversioned().keys() >= told.versioned()["armillary_object.data"].keys()
     assert told.line()["type"] == event_type
+
+
+@pytest.mark.parametrize(("number", "told"), [(2, 2), (0, None), (-1, None)])
+def test_only_an_attempt_has_a_number(
+    notifier: Notifier, box: Box, number: int, told: int | None
+) -> None:
+    """Faults of a whole request and of operations are counted in another way."""
+    fault = InstanceFault(instance_uuid=builders.a_uuid(), message="full", attempt=number)
+    notifier.compute_exception(None, "a", fault, instance_uuid=fault.instance_uuid)
+    assert box.told[0].line()["attempt"] == told
 
 
 def test_without_anybody_to_tell_nothing_is_read() -> None:
