@@ -142,3 +142,15 @@ def test_the_policy_may_show_hosts_to_other_users(
     page.locator("dl.facts").get_by_role("link", name=host, exact=True).click()
     page.get_by_role("heading", name=host).wait_for()
     assert page.get_by_role("button", name="Disable…").count() == 0
+
+
+def test_a_server_that_is_gone_is_not_shown_as_it_was(site: Deployment, tab: Tab) -> None:
+    """A page that was open when another user deleted it says so, and offers nothing any more."""
+    server = site.create("soon-gone")
+    site.wait_for_status(server, "ACTIVE")
+    page = tab.open(f"/servers/{server}")
+    wait_for_badge(page, "ACTIVE")
+    site.apis["root"].request("DELETE", f"/servers/{server}")
+    page.get_by_role("alert").get_by_text("could not be found").wait_for()
+    assert page.locator(".badge").count() == 0
+    assert page.get_by_text("Actions").count() == 0

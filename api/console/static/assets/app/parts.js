@@ -78,9 +78,11 @@ export function Failure({ error, retry }) {
   </div>`;
 }
 
+const GONE = 404;
+
 function titleOf(error) {
   if (error.status === 403) return "You may not see this.";
-  if (error.status === 404) return "Not found.";
+  if (error.status === GONE) return "Not found.";
   if (error.status === 0) return "No answer.";
   if (error.status === 429) return "Too many requests.";
   if (error.status === 503) return "Not available at the moment.";
@@ -177,11 +179,11 @@ export function Title({ text }) {
 }
 
 /**
- * Show what was loaded, or why not: an error above older data, or in their place. A view whose heading comes with
- * its data has a `title` for the time before.
+ * Show what was loaded, or why not: an error above older data, or in their place, as where they are about something
+ * that is gone. A view whose heading comes with its data has a `title` for the time before.
  */
 export function Loaded({ of, title, children }) {
-  if (of.data === null) {
+  if (of.data === null || of.error?.status === GONE) {
     return html`${title && html`<${Title} text=${title} />`}${of.error ? html`<${Failure} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`}`;
   }
   return html`${of.error && html`<${Failure} error=${of.error} retry=${of.reload} />`}${children(of.data)}`;

@@ -50,14 +50,16 @@ function Guarded({ children }) {
 function Later({ load, id, query }) {
   const [error, setError] = useState(null);
   const [, setCount] = useState(0);
-  useEffect(() => {
+  const fetchView = () => {
     if (loaded.has(load)) return;
+    setError(null);
     load().then((view) => {
       loaded.set(load, view);
       setCount((count) => count + 1);
-    }, () => setError({ status: 0, message: "A part of the console could not be loaded: reload the page." }));
-  }, [load]);
-  if (error) return html`<${Title} text="Console" /><${Failure} error=${error} />`;
+    }, () => setError({ status: 0, message: "A part of the console could not be loaded." }));
+  };
+  useEffect(fetchView, [load]);
+  if (error) return html`<${Title} text="Console" /><${Failure} error=${error} retry=${fetchView} />`;
   const Found = loaded.get(load);
   return Found ? html`<${Found} id=${id} query=${query} />` : html`<${Loading} />`;
 }

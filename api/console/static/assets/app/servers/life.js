@@ -12,7 +12,7 @@ export function lifeOf({ server, actions, migrations }) {
 function operation(action, server) {
   const steps = action.events ?? [];
   const isOpen = isUnderWay(action, steps, server);
-  const hasFailed = action.message === "Error" || (!isOpen && steps.some((step) => step.result === "Error") && steps.at(0)?.result === "Error");
+  const hasFailed = action.message === "Error"; // a step may fail without it: the next attempt follows
   const ended = format.dateOf(action.updated_at);
   const seconds = ended ? (ended - format.dateOf(action.start_time)) / 1000 : 0;
   return {
@@ -27,10 +27,11 @@ function operation(action, server) {
   };
 }
 
-/** An operation has ended when all its steps have, or, where it has none, when it has changed since its start. */
+/** An operation has ended when all its steps have; where it has none, or the last one failed, when it has changed since its start. */
 function isUnderWay(action, steps, server) {
   if (action.message === "Error") return false;
-  if (steps.length) return steps.some((step) => !step.finish_time);
+  if (steps.some((step) => !step.finish_time)) return true;
+  if (steps.length && steps.at(-1).result !== "Error") return false;
   return action.updated_at === action.start_time && Boolean(server["OS-EXT-STS:task_state"] || server.status === "BUILD");
 }
 
