@@ -8,6 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.concurrency.group_commit import GroupCommit, KeyedGroupCommit
+from tests.fixtures.asking import wait_for
 
 SECONDS_MAX = 60.0
 
@@ -58,11 +59,7 @@ def submit_behind(
 
 
 def until_queued(group_commit: GroupCommit[int, int], count: int) -> None:
-    for _ in range(100_000):
-        if len(group_commit._waiting) == count:
-            return
-        threading.Event().wait(0.0001)
-    raise AssertionError(f"{count} callers never queued up")
+    wait_for(lambda: len(group_commit._waiting) == count, f"{count} waiting callers", 10, 0.001)
 
 
 def a_group_commit(work: Doubling, **options: int) -> GroupCommit[int, int]:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from tests.fixtures import waiting
+from tests.fixtures.asking import wait_for
 from tests.fixtures.programs.python_programs import WAIT_SECONDS_MAX, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids, wait_until_ready
 
@@ -123,9 +124,7 @@ def test_reports_go_to_the_directory_configured(
     workers = pids(program, "started")
     for pid in workers:
         program.signal(signal.SIGUSR2, pid)
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while len(list(folder.iterdir())) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: len(list(folder.iterdir())) >= 2, "two reports", WAIT_SECONDS_MAX)
     names = {path.name.split("_")[0] for path in folder.iterdir()}
     assert names == {f"armillary-test-{pid}" for pid in workers}
 

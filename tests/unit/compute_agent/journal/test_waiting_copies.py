@@ -17,6 +17,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand, Verb
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build, image_services
+from tests.fixtures.asking import wait_for
 
 HOST = HOSTS[0]
 SECONDS_MAX = 60.0
@@ -94,11 +95,8 @@ class Source:
 
     def wait_for_answer(self) -> str:
         """Return the first."""
-        for _ in range(int(SECONDS_MAX * 100)):
-            if found := self.answers():
-                return found[0]
-            threading.Event().wait(0.01)
-        raise AssertionError("there is no answer")
+        first: str = wait_for(self.answers, "an answer", SECONDS_MAX, 0.01)[0]
+        return first
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The cell conductor as a service: its endpoints on real buses, asked by real clients."""
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
 from tests import builders
+from tests.fixtures.asking import wait_for
 from tests.fixtures.cell import (
     CELL_UUID,
     SCHEMA,
@@ -115,12 +115,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def until(condition: Callable[[], Any]) -> Any:
     """Return what a condition says once it says something true."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while time.monotonic() < deadline:
-        if found := condition():
-            return found
-        threading.Event().wait(0.01)
-    return pytest.fail("it never became true")
+    return wait_for(condition, "the condition is true", SECONDS_MAX, 0.01)
 
 
 def build(running: Running) -> Instance:

@@ -1,7 +1,6 @@
 """A service whose messages are signed, on the embedded broker; and forged messages to it."""
 
 import threading
-import time
 import uuid
 
 import oslo_messaging
@@ -14,10 +13,10 @@ from rpc.callers import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
 from rpc.interface import Interface, call, cast, fanout
 from rpc.signing.place import TOP
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.audit_log import events_of
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing import AT_THE_TOP, AUDIT_LOG, Authority
-from tests.fixtures.waiting import Deadline
 
 
 class Ledger:
@@ -165,18 +164,19 @@ def refused(topic, reason):
 
 def wait_for_refusals(topic, reason, expected):
     """Wait for the count: messages are handled side by side, so the last may overtake."""
-    deadline = Deadline(10)
-    while refused(topic, reason) < expected and not deadline.has_passed:
-        time.sleep(0.005)
+    wait_for(lambda: refused(topic, reason) >= expected, f"{expected} refusals", 10, 0.005)
     assert refused(topic, reason) == expected
 
 
 def wait_for_events(authority, count):
     """Return the audit log's events once there are as many, or more."""
     path = authority.directory / AUDIT_LOG
-    deadline = Deadline(10)
-    while not deadline.has_passed and (not path.exists() or path.read_text().count("\n") < count):
-        time.sleep(0.005)
+    wait_for(
+        lambda: path.exists() and path.read_text().count("\n") >= count,
+        f"{count} events",
+        10,
+        0.005,
+    )
     return events_of(path)
 
 

@@ -1,8 +1,8 @@
 """A plugin that does not come back costs its own request, not the scheduler."""
 
+import contextlib
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +11,7 @@ import pytest
 from armillary.context import admin_context
 from scheduler.plugins import plugin_calls
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
+from tests.fixtures.asking import wait_for
 from tests.fleets import scheduling_conf
 
 SECONDS_MAX = 60
@@ -72,13 +73,13 @@ def test_while_a_plugin_is_stuck_everything_is_refused_immediately(
 
 
 def _first_answer(watch: PluginTimeouts) -> str:
-    deadline = time.monotonic() + SECONDS_MAX
-    while time.monotonic() < deadline:
-        try:
+    def answer() -> str | None:
+        with contextlib.suppress(PluginTimedOut):
             return watch.run(admin_context(), lambda: "well")
-        except PluginTimedOut:
-            continue
-    return "never"
+        return None
+
+    answered: str = wait_for(answer, "plugins are called again", SECONDS_MAX, 0.01)
+    return answered
 
 
 def test_those_that_wait_behind_it_are_given_up_too(watch: PluginTimeouts) -> None:

@@ -10,6 +10,7 @@ from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Accepted
 from conductor.super_conductor.db.catalogue import quotas, server_groups
 from objects.instances.new_servers import NewServers
+from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.unit.conductor.super_conductor.accept.accepting import UNKNOWN, accept, rows, set_limit
 
@@ -32,8 +33,7 @@ class Together:
             assert self._is_under_way.wait(60)
             others = [pool.submit(self._ask, request) for request in requests]
             (group_commit,) = self._plane.acceptance._group_commit._by_key.values()
-            while len(group_commit._waiting) < len(requests):
-                threading.Event().wait(0.001)
+            wait_for(lambda: len(group_commit._waiting) >= len(requests), "the rest", 10, 0.001)
             self._may_go_on.set()
             assert isinstance(first.result(60), Accepted)
             return [other.result(60) for other in others]

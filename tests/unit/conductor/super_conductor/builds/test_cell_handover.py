@@ -10,6 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.builds.cell_handover import CellHandover
 from objects.instances.build_request import BuildRequest
+from tests.fixtures.asking import wait_for
 from tests.fixtures.cell import a_build_request
 
 SECONDS_MAX = 60.0
@@ -58,8 +59,7 @@ def hand_over_meanwhile(cell: CellConductor, count: int, instances_max: int) -> 
         assert cell.began.wait(SECONDS_MAX)
         asked += [pool.submit(hand_over, number) for number in range(1, count + 1)]
         group_commit = cell_handover._group_commit._by_key[CELL]
-        while len(group_commit._waiting) < count:
-            threading.Event().wait(0.001)
+        wait_for(lambda: len(group_commit._waiting) >= count, f"{count} waiting", 10, 0.001)
         cell.go_on.set()
     return asked
 

@@ -14,6 +14,7 @@ from objects.destinations import Destinations
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingAnswers, SchedulingBatch
 from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_uuid
+from tests.fixtures.asking import wait_for
 from tests.fleets import a_request_spec
 
 SECONDS_MAX = 60.0
@@ -90,11 +91,8 @@ def ask(scheduler: Scheduler, uuids: Sequence[str], **options: int) -> list[obje
 
 
 def _until_waiting(scheduling: Scheduling, count: int) -> None:
-    for _ in range(100_000):
-        if len(scheduling._group_commit._waiting) >= count:
-            return
-        threading.Event().wait(0.0001)
-    raise AssertionError(f"{count} builds never waited")
+    group_commit = scheduling._group_commit
+    wait_for(lambda: len(group_commit._waiting) >= count, f"{count} waiting builds", 10, 0.001)
 
 
 def test_a_lone_build_goes_immediately_and_those_that_come_meanwhile_go_together() -> None:
