@@ -50,6 +50,7 @@ from scheduler.selection.host_selector import (
 )
 from scheduler.selection.joint_decisions import JointDecisions
 from scheduler.weights import BaseHostWeigher
+from scheduler.weights.ranking import raw_weights
 
 LOG = logging.getLogger(__name__)
 
@@ -476,7 +477,7 @@ class FilterScheduler(SchedulerDriver):
                 ledger = self._filter(decision, self._find_hosts(decision, view))
                 hosts = ledger.hosts
                 with decision.trace.stage("weigh"):
-                    weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
+                    weighed = raw_weights(self._weighers, hosts, decision.spec)
             finally:
                 self._assumed.end(view)
             uuids: list[str] = hosts.column("uuid")  # type: ignore[assignment]  # a list

@@ -17,7 +17,7 @@ from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable, Numbers
 from scheduler.selection import responses
-from scheduler.weights import Ranked
+from scheduler.weights.ranking import Ranked
 
 LOG = logging.getLogger(__name__)
 

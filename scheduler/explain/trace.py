@@ -21,7 +21,7 @@ from objects.traces.decision_trace import (
 )
 from scheduler.explain.reasons import Reasons
 from scheduler.hosts.host_table import HostTable
-from scheduler.weights import Ranked
+from scheduler.weights.ranking import Ranked
 
 NO_ROOM = "room"
 """Name of the rule for hosts that were filled by instances selected earlier in the request. Its

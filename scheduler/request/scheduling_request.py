@@ -9,7 +9,7 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.hosts.host_table import Mask
-from scheduler.weights import RawWeights
+from scheduler.weights.ranking import RawWeights
 
 Outcome = Destinations | Exception
 """The result of a request: destinations, or the error that ``select_destinations`` raises."""

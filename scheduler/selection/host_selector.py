@@ -19,7 +19,8 @@ from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.hosts.usage import Positions, Shortage
 from scheduler.plugins import plugin_calls
 from scheduler.selection.group_view import GroupView
-from scheduler.weights import BaseHostWeigher, Ranked, Ranking
+from scheduler.weights import BaseHostWeigher
+from scheduler.weights.ranking import Ranked, Ranking
 
 CLAIM_ROUNDS_MAX = 30
 """Maximum number of rounds in which claims of one request are refused for lack of room.

@@ -24,7 +24,8 @@ import numpy as np
 
 from objects.zones.zone_answer import ZoneAnswer, ZoneOutcome
 from scheduler.hosts.host_table import Mask, Numbers
-from scheduler.weights import BaseHostWeigher, RawWeights
+from scheduler.weights import BaseHostWeigher
+from scheduler.weights.ranking import RawWeights
 
 _PATH_LENGTH_MAX = 64
 ZONE_OFFSET = "ZoneOffset"

@@ -6,7 +6,7 @@ import pytest
 
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.explain.trace import TraceBuilder, explain
-from scheduler.weights import Ranked, Share
+from scheduler.weights.ranking import Ranked, Share
 from tests.builders import A_TIME
 from tests.fleets import Clock, a_table, some_hosts
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.weights import raw_weights
 from scheduler.weights.image_properties_weigher import ImagePropertiesWeigher
+from scheduler.weights.ranking import raw_weights
 from tests.builders import an_aggregate, an_image
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scheduler.plugins.loading import CannotDecide
-from scheduler.weights import Ranking
 from scheduler.weights.metrics_weigher import MetricsWeigher
+from scheduler.weights.ranking import Ranking
 from tests.builders import an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 

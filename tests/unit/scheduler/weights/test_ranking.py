@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from objects.request_spec import RequestSpec
-from scheduler import weights
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 from scheduler.plugins.loading import PluginFailed
-from scheduler.weights import BaseHostWeigher, Ranking
+from scheduler.weights import BaseHostWeigher, Numbers
+from scheduler.weights.ranking import Ranking, _best, _Shortlist
 from tests.builders import an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
@@ -157,17 +157,17 @@ class InfiniteWeigher(BaseHostWeigher):
 
 
 class ShortWeigher(BaseHostWeigher):
-    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> Numbers:
         return np.ones(1)
 
 
 class LaterInfiniteWeigher(InfiniteWeigher):
-    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> Numbers:
         return np.ones(len(hosts))
 
 
 class LaterRaisingWeigher(RaisingWeigher):
-    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> Numbers:
         return np.ones(len(hosts))
 
 
@@ -246,7 +246,7 @@ def test_a_shortlist_names_the_best_or_says_that_it_cannot(
 ) -> None:
     """Whatever changed since it was made, ties in the order of the candidates."""
     now = np.array(totals)
-    shortlist = weights._Shortlist(now, size)
+    shortlist = _Shortlist(now, size)
     for position, total in changes:
         if position >= len(now):
             continue
@@ -255,4 +255,4 @@ def test_a_shortlist_names_the_best_or_says_that_it_cannot(
         wanted = min(count, int(np.count_nonzero(now > -math.inf)))
         found = shortlist.best(wanted) if wanted else None
         if found is not None:
-            assert found.tolist() == weights._best(now, len(found)).tolist()
+            assert found.tolist() == _best(now, len(found)).tolist()

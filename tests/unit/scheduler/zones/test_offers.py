@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_state import HostState
-from scheduler.weights import BaseHostWeigher, RawWeights, load_weighers
+from scheduler.weights import BaseHostWeigher, load_weighers
+from scheduler.weights.ranking import RawWeights
 from scheduler.zones.offers import Offers, as_answer, merge_offers, shares_of, weights_of
 from tests.fixtures.examples import examples
 from tests.fixtures.zones.zone_trees import Zone, flat_weights, sent
