@@ -87,6 +87,7 @@ class LibvirtDriver(LibvirtOperations):
             )
         )  # fmt: skip
         self._end_copies()
+        self._keep_room()
 
     def _open_ways(self) -> None:
         """Let the hypervisor's user reach the directories of guests and of their images."""

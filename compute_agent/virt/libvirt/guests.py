@@ -116,6 +116,10 @@ class Guests:
         """Return what a guest had before its rebuild, whether or not it exists. Raises as files."""
         return self._files_in(self._directories.former(uuid))
 
+    def all_files(self) -> Iterator[InstanceFiles]:
+        """Yield the files of each guest. Raises OSError."""
+        return map(self._files_in, self._directories.list())
+
     def _files_in(self, directory: Path) -> InstanceFiles:
         """Return the files in a directory; a disk that is there outlives a change of storage."""
         is_local = self._local.find(directory, Role.ROOT) is not None
@@ -123,8 +127,7 @@ class Guests:
 
     def disk_growth_gb(self) -> int:
         """Return by how many GiB the disks of all guests may still grow, rounded up."""
-        files = map(self._files_in, self._directories.list())
-        return math.ceil(sum(each.growth_bytes() for each in files) / GIB)
+        return math.ceil(sum(each.growth_bytes() for each in self.all_files()) / GIB)
 
     # Finding --------------------------------------------------------------------------------------
 

@@ -261,6 +261,13 @@ class LibvirtOperations(ComputeDriver):
         except (self._library.libvirtError, *_FAILURES) as error:
             LOG.warning("Cannot look for copies of disks that were left unfinished: %s", error)
 
+    def _keep_room(self) -> None:
+        """Keep the room for guests that are on their way here: their sources go on with them."""
+        try:
+            self._live.keep_room()
+        except (DiskError, OSError) as error:
+            LOG.warning("Cannot look for guests that are on their way here: %s", error)
+
     def _copy_paused(
         self, domain: Any, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
     ) -> None:

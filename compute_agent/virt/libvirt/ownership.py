@@ -18,12 +18,14 @@ class Ownership:
     """``owner`` and ``former`` are hosts. ``token`` shows whether two hosts share the files.
 
     ``is_moving``: the guest is being moved, so it being off here has no meaning.
+    ``arriving_bytes``: how much copies of its disks take at most, while it is on its way here.
     """
 
     owner: str | None = None
     former: str | None = None
     token: str | None = None
     is_moving: bool = False
+    arriving_bytes: int | None = None
 
     @classmethod
     def from_text(cls, text: str | None) -> Self:

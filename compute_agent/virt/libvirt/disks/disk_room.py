@@ -60,6 +60,11 @@ class DiskRoom:
             self._check(copies)
             self._arriving[instance_uuid] = copies
 
+    def keep_again(self, instance_uuid: str, copies: Copies) -> None:
+        """Keep the room that an earlier agent kept: its guest is on the way, so without a check."""
+        with self._lock:
+            self._arriving[instance_uuid] = copies
+
     def release(self, instance_uuid: str) -> None:
         """End ``keep``: the guest has arrived, or will not."""
         with self._lock:

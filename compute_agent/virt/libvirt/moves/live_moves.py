@@ -226,13 +226,26 @@ class LiveMoves:
             files.make()
         elif isinstance(storage, CopiedStorage):
             files.make()
-            files.write_note(Ownership(owner=self._guests.host, is_moving=True))
             self._guests.disk_room.keep(files.uuid, [(files.directory, source.used_bytes)])
+            files.write_note(
+                Ownership(owner=self._guests.host, is_moving=True, arriving_bytes=source.used_bytes)
+            )
             for disk in source.disks:
                 _make_empty(files, storage, disk)
         else:
             raise CannotMove(f"this host and its source do not reach the same {source.storage}")
         earlier_consoles.note_source(files, source)
+
+    def keep_room(self) -> None:
+        """Keep the room for guests that were on their way here when an earlier agent ended.
+
+        Raises DiskError, OSError.
+        """
+        for files in self._guests.all_files():
+            note = files.read_note()
+            if note.owner == self._guests.host and note.arriving_bytes:
+                copies = [(files.directory, note.arriving_bytes)]
+                self._guests.disk_room.keep_again(files.uuid, copies)
 
     def complete(self, uuid: str) -> None:
         """Record that a guest arrived: its files belong to this host."""

@@ -1,5 +1,6 @@
 """Disks that were removed under their guests, and file systems without room for a copy."""
 
+import dataclasses
 import errno
 import os
 import shutil
@@ -10,12 +11,14 @@ import pytest
 
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.driver import LibvirtDriver
+from compute_agent.virt.libvirt.moves.payloads import LiveSource
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.libvirt.libvirt_hosts import a_guest, need_program
-from tests.unit.compute_agent.virt.libvirt.driver_hosts import FAILED, changed, host, powers
+from tests.fixtures.libvirt.libvirt_hosts import a_guest, host_conf, make_host, need_program
+from tests.unit.compute_agent.virt.libvirt.driver_hosts import FAILED, TEST, changed, host, powers
 
 __all__ = ["host"]
 
@@ -93,3 +96,23 @@ def test_a_build_without_room_says_what_is_free(
     with pytest.raises(exception.BuildFailed, match=said):
         host.spawn(a_guest())
     assert list((tmp_path / "instances").iterdir()) == []
+
+
+def test_room_for_a_guest_on_its_way_is_kept_by_the_next_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its source goes on sending it; the room is free once it is not coming."""
+    conf = host_conf("host-1", tmp_path, **TEST, images_type="raw")
+    guest, size = a_guest(), 6 * 1024**2
+    sent = LiveSource("host-2", None, None, None, "i686", "", "test", [], used_bytes=size)
+    make_host(conf).prepare_live(guest, ANYWHERE, dataclasses.asdict(sent))
+    host = make_host(conf)
+    another = [(tmp_path / "instances" / "another", size)]
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(9, 9, 2 * size)
+    )
+    with pytest.raises(DiskError, match="takes up to 6 MiB"):
+        host._guests.disk_room.check(another)
+    host.destroy(guest.uuid)
+    host._guests.disk_room.check(another)
+    host.close()
