@@ -175,7 +175,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
         self.keeper.keep(lease)
         if self._submit(self.work, lease):
             return True
-        self._let_go(lease)
+        self._release_lease(lease)
         return False
 
     def work(self, lease: Lease) -> None:
@@ -206,7 +206,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
             return False
         return True
 
-    def _let_go(self, lease: Lease) -> None:
+    def _release_lease(self, lease: Lease) -> None:
         """Release a lease immediately, for any conductor to take."""
         self.keeper.drop(lease)
         self.release([Release(lease)])

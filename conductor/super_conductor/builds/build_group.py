@@ -70,9 +70,9 @@ class BuildGroup:
         self.alone: dict[Lease, Answer | None] = {}
         self.failed: dict[Lease, Exception] = {}
 
-    def choose(self) -> None:
+    def schedule(self) -> None:
         """Select hosts for all and store them; from then on a cell may know the instances."""
-        self._run(CHOOSE)
+        self._run(SCHEDULE)
 
     def hand_over(self) -> None:
         """Send all cells their instances at the same time, and map what they accepted."""
@@ -247,7 +247,7 @@ class BuildGroup:
         return float(self._env.conf.conductor.step_timeout_seconds)
 
 
-CHOOSE = (
+SCHEDULE = (
     Step("read together", BuildGroup.read),
     Step("select destinations together", BuildGroup.select),
     Step("store selections together", BuildGroup.store),

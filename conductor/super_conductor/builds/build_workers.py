@@ -17,7 +17,7 @@ from conductor.common.leased_work import PooledWork, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds.build_group import BuildGroup
 from conductor.super_conductor.builds.build_task import FAILURE_LENGTH_MAX, BuildTask
-from conductor.super_conductor.builds.cell_handover import BuildServices, CellHandover
+from conductor.super_conductor.builds.cell_handover import BuildServices, HandoverBatcher
 from conductor.super_conductor.db.models import Reservation as ReservationRow
 from conductor.super_conductor.peers import Environment, Peers
 from objects.allocations import fence
@@ -26,7 +26,7 @@ from objects.packed.scheduling_batch import Answer
 WALK_POLL_SECONDS = 0.1
 """Interval at which ``continue_walks`` has to be called."""
 _WALK_BACKOFF = Backoff(0.1, 2.0, factor=1.3)
-_CHOOSING_MAX = 1  # groups being scheduled at a time; the next group grows meanwhile
+_SCHEDULING_MAX = 1  # groups being scheduled at a time; the next group grows meanwhile
 
 
 class Builds(PooledWork[BuildTask]):
@@ -43,11 +43,11 @@ class Builds(PooledWork[BuildTask]):
     ) -> None:
         super().__init__(env.database, leases, workers)
         self._conf = env.conf
-        handover = CellHandover(instances_max=env.conf.conductor.build_batch_size_max)
-        self._services = BuildServices(env, peers, leases, handover, clean_up, watch)
+        batcher = HandoverBatcher(instances_max=env.conf.conductor.build_batch_size_max)
+        self._services = BuildServices(env, peers, leases, batcher, clean_up, watch)
         self._guard = threading.Lock()
         self._waiting: deque[Lease] = deque()
-        self._choosing = 0
+        self._scheduling_count = 0
         self._walking = KeyedBackoff[Lease](_WALK_BACKOFF, env.now)
 
     @property
@@ -66,13 +66,13 @@ class Builds(PooledWork[BuildTask]):
         self.keeper.keep(lease)
         with self._guard:
             self._waiting.append(lease)
-        if self._submit(self._choose_for_all):
+        if self._submit(self._schedule_waiting):
             return True
         with self._guard:
             if lease not in self._waiting:
                 return True  # a worker has picked it up meanwhile
             self._waiting.remove(lease)
-        self._let_go(lease)
+        self._release_lease(lease)
         return False
 
     def _task(self, lease: Lease, answer: Answer | None = None) -> BuildTask:
@@ -93,17 +93,17 @@ class Builds(PooledWork[BuildTask]):
 
     # Waiting reservations
 
-    def _choose_for_all(self) -> None:
+    def _schedule_waiting(self) -> None:
         """Schedule all waiting reservations, including those that arrive meanwhile."""
         while leases := self._next_group():
             try:
                 if len(leases) == 1:
-                    self._go_on(self.work, leases[0])
+                    self._submit_or_run(self.work, leases[0])
                 else:
-                    self._work_together(leases)
+                    self._process_group(leases)
             finally:
                 with self._guard:
-                    self._choosing -= 1
+                    self._scheduling_count -= 1
 
     def _next_group(self) -> list[Lease]:
         """Return the next waiting leases, or none while enough workers are scheduling groups.
@@ -111,20 +111,20 @@ class Builds(PooledWork[BuildTask]):
         Those workers look for waiting leases again when they are done.
         """
         with self._guard:
-            if self._choosing >= _CHOOSING_MAX or not self._waiting:
+            if self._scheduling_count >= _SCHEDULING_MAX or not self._waiting:
                 return []
-            self._choosing += 1
+            self._scheduling_count += 1
             count = min(len(self._waiting), self._conf.conductor.build_batch_size_max)
             return [self._waiting.popleft() for _ in range(count)]
 
-    def _work_together(self, leases: Sequence[Lease]) -> None:
+    def _process_group(self, leases: Sequence[Lease]) -> None:
         group = BuildGroup(self._services, leases)
-        group.choose()
+        group.schedule()
         for lease, answer in group.alone.items():
-            self._go_on(self._run, self._task(lease, answer))
-        self._go_on(self._end_together, group, leases)
+            self._submit_or_run(self._run, self._task(lease, answer))
+        self._submit_or_run(self._hand_over_group, group, leases)
 
-    def _end_together(self, group: BuildGroup, leases: Sequence[Lease]) -> None:
+    def _hand_over_group(self, group: BuildGroup, leases: Sequence[Lease]) -> None:
         try:
             group.hand_over()
             if group.failed:
@@ -133,7 +133,7 @@ class Builds(PooledWork[BuildTask]):
             for lease in set(leases).difference(group.alone):
                 self.keeper.drop(lease)
 
-    def _go_on(self, work: Callable[..., None], *args: Any) -> None:
-        """Pass work to another worker, so that waiting work is not delayed; or do it now."""
+    def _submit_or_run(self, work: Callable[..., None], *args: Any) -> None:
+        """Pass work to another worker, so that waiting work is not delayed; else do it now."""
         if not self._submit(work, *args):
             work(*args)

@@ -33,7 +33,7 @@ class _Message:
     timeout_seconds: float
 
 
-class CellHandover:
+class HandoverBatcher:
     """Calls a cell's ``build_instances`` for concurrent callers; each gets its own result.
 
     While a message to a cell is in progress, further requests for the cell wait. They are sent
@@ -78,7 +78,7 @@ class BuildServices:
     env: Environment
     peers: Peers
     leases: Leases
-    cell_handover: CellHandover
+    handover_batcher: HandoverBatcher
     clean_up: Callable[[Sequence[str]], None]
     watch: StepHook = leased_work.no_hook
 
@@ -145,7 +145,7 @@ class Handover:
         for start in range(0, len(instance_uuids), self._batch_size):
             batch = self._load(instance_uuids[start : start + self._batch_size])
             if batch and self.lost < self._held.keys():
-                self._services.cell_handover.build_instances(
+                self._services.handover_batcher.build_instances(
                     self._context, cell_uuid, cell, batch, timeout_seconds=self._timeout_seconds
                 )
                 self._map(cell_uuid, batch)

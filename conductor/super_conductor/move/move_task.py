@@ -393,7 +393,7 @@ class Moves(SchedulingWork[MoveTask]):
             self._task(lease).begin()
         except Exception as error:
             if not _is_refusal(error):
-                self._let_go(lease)
+                self._release_lease(lease)
                 raise
             self.keeper.drop(lease)
             self._env.database.run_in_writer(moves.remove, move.migration_uuid)

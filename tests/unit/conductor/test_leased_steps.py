@@ -174,7 +174,7 @@ def a_move(plane: ControlPlane, operation: str, *, has_host: bool = True) -> Pla
 
 
 BUILT = names(build_task.SCHEDULE, build_task.HAND_OVER)
-TOGETHER = names(build_group.CHOOSE, build_group.HAND_OVER)
+TOGETHER = names(build_group.SCHEDULE, build_group.HAND_OVER)
 OF_OTHER_PLACES = {"delete in other cell", "drop copy in cell", "delete in zone"}
 """Cleanups after moves between cells and in zones."""
 IN_CELL0 = names(build_task.SCHEDULE[:-1], build_task.STORE_IN_CELL0)
@@ -330,7 +330,7 @@ def test_every_step_is_in_a_story(cell: Cell, stage: Stage) -> None:
     """
     tables = [
         *(table for table in build_task.STEPS.values() if table is not build_task.WALK),
-        build_group.CHOOSE, build_group.HAND_OVER, move_task.STEPS, stage.cell.timed.steps,
+        build_group.SCHEDULE, build_group.HAND_OVER, move_task.STEPS, stage.cell.timed.steps,
     ]  # fmt: skip
     works: list[Task[Any]] = [cell.build, cell.delete]
     in_cell = {step.name for work in works for step in work.steps.values()}

@@ -11,7 +11,7 @@ from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments, once
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
-STEPS = [step.name for step in (*build_group.CHOOSE, *build_group.HAND_OVER)]
+STEPS = [step.name for step in (*build_group.SCHEDULE, *build_group.HAND_OVER)]
 EFFECTS_MAX = 60
 FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")

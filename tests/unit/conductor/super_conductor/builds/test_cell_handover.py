@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from conductor.super_conductor.builds.cell_handover import CellHandover
+from conductor.super_conductor.builds.cell_handover import HandoverBatcher
 from objects.instances.build_request import BuildRequest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.cell import a_build_request
@@ -46,10 +46,10 @@ class CellConductor:
 
 def hand_over_meanwhile(cell: CellConductor, count: int, instances_max: int) -> list[Future[None]]:
     """Hand over one instance, and ``count`` more while its message is under way."""
-    cell_handover = CellHandover(instances_max=instances_max)
+    batcher = HandoverBatcher(instances_max=instances_max)
 
     def hand_over(number: int) -> None:
-        cell_handover.build_instances(
+        batcher.build_instances(
             RequestContext(request_id=f"req-{number}"), CELL, cell, [a_build_request("a")],  # type: ignore[arg-type]  # as far as asked
             timeout_seconds=float(number),
         )  # fmt: skip
@@ -58,7 +58,7 @@ def hand_over_meanwhile(cell: CellConductor, count: int, instances_max: int) -> 
         asked = [pool.submit(hand_over, 0)]
         assert cell.began.wait(SECONDS_MAX)
         asked += [pool.submit(hand_over, number) for number in range(1, count + 1)]
-        group_commit = cell_handover._group_commit._by_key[CELL]
+        group_commit = batcher._group_commit._by_key[CELL]
         wait_for(lambda: len(group_commit._waiting) >= count, f"{count} waiting", 10, 0.001)
         cell.go_on.set()
     return asked
@@ -96,10 +96,10 @@ def test_cells_do_not_wait_for_each_other() -> None:
     """A message to one is under way, the other is told immediately."""
     slow, quick = CellConductor(), CellConductor()
     quick.began.set()
-    cell_handover = CellHandover(instances_max=100)
+    batcher = HandoverBatcher(instances_max=100)
 
     def hand_over(cell_uuid: str, cell: CellConductor) -> None:
-        cell_handover.build_instances(
+        batcher.build_instances(
             admin_context(), cell_uuid, cell, [a_build_request("a")],  # type: ignore[arg-type]  # as far as asked
             timeout_seconds=1.0,
         )  # fmt: skip
