@@ -97,6 +97,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._manager: Manager | None = None
         self._servers: list[Server] = []
         self._runners: list[PeriodicRunner] = []
+        self._is_told_to_stop = False
         self._stopping = threading.Event()
         self._stopped = threading.Event()
 
@@ -108,7 +109,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         tune_garbage_collector()
         if error is not None:  # not in an except clause, where oslo.log adds the error to each line
             self._exit_failed_start(error)
-        if self._slot.worker_states.is_ending and not self._stopping.is_set():
+        if self._slot.worker_states.is_ending and not self._is_told_to_stop:
             os.kill(os.getpid(), signal.SIGTERM)  # the parent's came before this worker heard any
 
     def stop(self) -> None:
@@ -116,6 +117,8 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         if self._supervisor.is_here:
             self._supervisor.stopping()
             return
+        # Before anything waits: oslo.service has reset its handlers, a second signal would kill.
+        self._is_told_to_stop = True
         grace_seconds = self._conf.graceful_shutdown_timeout
         if grace_seconds:
             timer = threading.Timer(grace_seconds, self._abandon_work)

@@ -180,7 +180,7 @@ def test_sigterm_ends_a_worker_that_misses_the_signal(launch: StartProgram) -> N
     program.wait_for("waits-for-signal", 1)
     program.signal(signal.SIGTERM)
     assert program.wait_for_end() == 0
-    assert len(pids(program, "stopped it")) == 2
+    assert len(pids(program, "stopped it")) == 2, program.output
 
 
 def test_a_worker_that_cannot_be_replaced_immediately_is_tried_again(
