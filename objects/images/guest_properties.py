@@ -27,6 +27,7 @@ DISK_FILE = "libvirt_disk_file"
 class Setting:
     """A property ``hw_NAME`` of images and, if ``is_in_flavors``, extra spec ``hw:NAME``.
 
+    If both are given, the image's counts with ``is_image_first``; otherwise they must be the same.
     ``values``: None allows any, or with ``is_truth`` any boolean. ``trait_prefix``: hosts that have
     a value report its trait.
     """
@@ -36,6 +37,7 @@ class Setting:
     trait_prefix: str | None = None
     is_in_flavors: bool = False
     is_truth: bool = False
+    is_image_first: bool = False
 
     def problem(self, value: str) -> str | None:
         """Return why a value is invalid; None if it is valid."""
@@ -44,6 +46,10 @@ class Setting:
         if self.is_truth and not _is_truth(value):
             return f"hw_{self.name} is {value}; expected true or false"
         return None
+
+    def is_same(self, one: str, other: str) -> bool:
+        """Return whether two valid values mean the same."""
+        return _is_off(one) == _is_off(other) if self.is_truth else one == other
 
 
 def _words(text: str) -> frozenset[str]:
@@ -70,7 +76,10 @@ SETTINGS = {
         ),
         Setting("virtio_packed_ring", is_in_flavors=True, is_truth=True),
         Setting(
-            "watchdog_action", _words("disabled none pause poweroff reset"), is_in_flavors=True
+            "watchdog_action",
+            _words("disabled none pause poweroff reset"),
+            is_in_flavors=True,
+            is_image_first=True,
         ),
     )
 }
@@ -126,11 +135,20 @@ def is_virtual_machine(image: ImageMeta | None) -> bool:
 
 
 def asked(flavor: Flavor, image: ImageMeta | None, name: str) -> str | None:
-    """Return the value of a setting: the flavor's, or else the image's; None if neither has it."""
-    text = flavor.extra_specs.get(f"hw:{name}") if SETTINGS[name].is_in_flavors else None
-    if text is None and image is not None:
-        text = image.properties.get(f"hw_{name}")
-    return text or None
+    """Return the value of a setting that counts; None if neither flavor nor image has one."""
+    of_flavor, of_image = _given(flavor, image, SETTINGS[name])
+    if SETTINGS[name].is_image_first:
+        return of_image or of_flavor
+    return of_flavor or of_image
+
+
+def _given(
+    flavor: Flavor, image: ImageMeta | None, setting: Setting
+) -> tuple[str | None, str | None]:
+    """Return the values of flavor and image; an empty one is none."""
+    text = flavor.extra_specs.get(f"hw:{setting.name}") if setting.is_in_flavors else None
+    other = None if image is None else image.properties.get(f"hw_{setting.name}")
+    return text or None, other or None
 
 
 def shutdown_seconds(image: ImageMeta | None) -> float | None:
@@ -155,11 +173,8 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     Names in the scopes of hardware that are not known are among it.
     """
     properties = {} if image is None else image.properties
-    for name, setting in SETTINGS.items():
-        value = asked(flavor, image, name)
-        problem = None if value is None else setting.problem(value)
-        if problem is not None:
-            yield problem
+    for setting in SETTINGS.values():
+        yield from _problems_of(setting, *_given(flavor, image, setting))
     try:
         guest_cpu_topology.of(flavor, image)
     except ValueError as error:
@@ -168,8 +183,10 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     if allowed and not _is_truth(allowed):
         yield f"{_RNG_ALLOWED} is {allowed}; expected true or false"
     timeout = properties.get(_SHUTDOWN_TIMEOUT)
-    if timeout and shutdown_seconds(image) is None:
-        yield f"{_SHUTDOWN_TIMEOUT} is {timeout}; expected a number of seconds"
+    seconds = shutdown_seconds(image)
+    if timeout and (seconds is None or seconds < float(timeout)):
+        most = int(SHUTDOWN_SECONDS_MAX)
+        yield f"{_SHUTDOWN_TIMEOUT} is {timeout}; expected a number of seconds, at most {most}"
     yield from _contradictions(flavor, image)
     yield from _unclear_demands(properties)
     for name in _not_obeyed(properties, "hw_"):
@@ -177,6 +194,18 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     for name in _not_obeyed(flavor.extra_specs, "hw:"):
         yield f"the extra spec {name} is not supported"
     yield from guest_quotas.problems(flavor.extra_specs)
+
+
+def _problems_of(setting: Setting, of_flavor: str | None, of_image: str | None) -> Iterator[str]:
+    """Yield what is wrong with a setting of a flavor and an image."""
+    found = {value: setting.problem(value) for value in (of_flavor, of_image) if value is not None}
+    wrong = [problem for problem in found.values() if problem is not None]
+    yield from wrong
+    if wrong or setting.is_image_first or of_flavor is None or of_image is None:
+        return
+    if not setting.is_same(of_flavor, of_image):
+        name = setting.name
+        yield f"hw_{name} of the image is {of_image}, but hw:{name} of the flavor is {of_flavor}"
 
 
 def differences(own: ImageMeta | None, other: ImageMeta, firmware: str) -> Iterator[str]:

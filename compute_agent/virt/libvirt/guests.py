@@ -412,15 +412,18 @@ class Guests:
         For new servers, placement and libvirt tell that; a rebuild would have lost its guest then.
         """
         disk_bus(instance)
-        kind = self._kind(instance)
-        machine = self.facts.machine_for(kind, instance.image)
-        if machine is not None and kind.machines and machine not in kind.machines:
-            raise DiskError(f"this host does not have the machine type {machine}")
+        self._check_machine(instance)
         wanted = set(guest_properties.traits(instance.flavor, instance.image))
         if missing := sorted(wanted - self.facts.traits()):
             raise DiskError(f"the image needs {', '.join(missing)}, which this host does not have")
         if config_disks.is_wanted(instance, self._conf):
             config_disks.need_program()
+
+    def _check_machine(self, instance: Instance) -> None:
+        kind = self._kind(instance)
+        machine = self.facts.machine_for(kind, instance.image)
+        if machine is not None and kind.machines and machine not in kind.machines:
+            raise DiskError(f"this host does not have the machine type {machine}")
 
     def _kind(self, instance: Instance) -> GuestKind:
         kind = self.facts.kind_for(instance.image)
@@ -430,6 +433,7 @@ class Guests:
 
     def _make_files(self, instance: Instance) -> None:
         files = self.files(instance.uuid)
+        self._check_machine(instance)
         with self.checked_image(instance) as image:
             files.make()
             note = files.read_note()

@@ -85,6 +85,14 @@ def test_a_name_that_is_not_known_is_refused(name: str) -> None:
         ({"hw_vif_model": "e1000"}, {"hw:virtio_packed_ring": "1"}, "needs hw_vif_model virtio"),
         ({"hw_cpu_sockets": "3"}, {}, "vCPUs cannot be divided as asked: cpu_sockets 3"),
         ({"os_shutdown_timeout": "long"}, {}, "os_shutdown_timeout is long; expected a number"),
+        (
+            {"os_shutdown_timeout": "3601"},
+            {},
+            "is 3601; expected a number of seconds, at most 3600",
+        ),
+        ({"hw_sound_model": "horn"}, {"hw:sound_model": "ac97"}, "hw_sound_model is horn"),
+        ({"hw_sound_model": "ich6"}, {"hw:sound_model": "ac97"}, "image is ich6, but hw:sound_mo"),
+        ({"hw_virtio_packed_ring": "1"}, {"hw:virtio_packed_ring": "no"}, "but hw:virtio_packed"),
         ({"img_config_drive": "yes"}, {}, "img_config_drive is yes; expected mandatory or option"),
         ({"trait:HW_CPU_X86_AVX3": "required"}, {}, "trait:HW_CPU_X86_AVX3 names no trait"),
         ({"trait:CUSTOM_GOLD": "true"}, {}, "is true; expected required or forbidden"),
@@ -96,6 +104,17 @@ def test_a_value_that_cannot_be_obeyed_is_refused(
 ) -> None:
     (problem,) = problems(properties, specs)
     assert reason in problem
+
+
+def test_image_and_flavor_may_ask_for_the_same() -> None:
+    """And an image may have a watchdog of its own: it counts, as in Nova."""
+    same = {"hw_sound_model": "ich6", "hw_virtio_packed_ring": "yes"}
+    assert problems(same, {"hw:sound_model": "ich6", "hw:virtio_packed_ring": "true"}) == []
+    asked = {"hw_watchdog_action": "reset"}, {"hw:watchdog_action": "pause"}
+    assert problems(*asked) == []
+    image, flavor = builders.an_image(properties=asked[0]), builders.a_flavor(extra_specs=asked[1])
+    assert guest_properties.asked(flavor, image, "watchdog_action") == "reset"
+    assert guest_properties.asked(flavor, None, "watchdog_action") == "pause"
 
 
 @pytest.mark.parametrize(

@@ -126,11 +126,11 @@ def test_a_machine_type_that_the_host_lacks_is_found_before(
     known = dataclasses.replace(kind, machines=frozenset({"pc"}))
     monkeypatch.setattr(host._facts, "kinds", [known])
     wanted = of_file(guest, {"hw_machine_type": "q36"})
-    with (
-        pytest.raises(exception.BuildFailed, match="does not have the machine type q36"),
-        host.ready_to_rebuild(wanted),
-    ):
+    said = "does not have the machine type q36"
+    with pytest.raises(exception.BuildFailed, match=said), host.ready_to_rebuild(wanted):
         pass
+    with pytest.raises(exception.BuildFailed, match=said):
+        host.spawn(of_file(a_guest(), {"hw_machine_type": "q36"}))
 
 
 def test_a_config_drive_that_cannot_be_written_is_found_before(

@@ -32,9 +32,9 @@ def test_a_guest_boots_by_uefi_where_there_is_nothing_else() -> None:
     assert found == GuestHardware(firmware="uefi", nvram_path="/i/nvram.raw")
 
 
-def test_the_flavors_word_comes_first() -> None:
+def test_the_watchdog_of_an_image_comes_first() -> None:
     asked = a_guest({"hw_watchdog_action": "pause"}, {"hw:watchdog_action": "reset"})
-    assert hardware(asked).watchdog_action == "reset"
+    assert hardware(asked).watchdog_action == "pause"
     assert hardware(a_guest({"hw_watchdog_action": "disabled"})).watchdog_action is None
 
 
