@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.console.browser import Tab
+from tests.console.deployment import Deployment
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 
@@ -57,3 +58,16 @@ def test_a_failed_attempt_is_not_the_end(
     page = tab.open(f"/servers/{placed}")
     entry = page.locator(".timeline li", has_text="Create").first
     assert entry.locator(".badge").inner_text() == told
+
+
+def test_a_decision_follows_its_server(site: Deployment, tab: Tab) -> None:
+    """What happened to it after the page was opened is seen on the page."""
+    server = site.create("stopped-later")
+    site.wait_for_status(server, "ACTIVE")
+    tab.page.clock.install()
+    page = tab.open(f"/why/{server}")
+    page.locator("h1 .badge", has_text="ACTIVE").wait_for()
+    site.apis["root"].act(server, "os-stop")
+    site.wait_for_status(server, "SHUTOFF")
+    page.clock.run_for(30_000)
+    page.locator("h1 .badge", has_text="SHUTOFF").wait_for()

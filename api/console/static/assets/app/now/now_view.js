@@ -44,8 +44,8 @@ export function Now({ query }) {
         ${now.down_cells.length > 0 && html`<${Note} tone="bad">${now.down_cells.length === 1 ? "The cell" : "The cells"} ${now.down_cells.join(", ")} ${now.down_cells.length === 1 ? "does" : "do"} not answer.<//>`}
         <${Figures} history=${seen} />
         <div class="columns">
-          <div class="seven stack">${isAllowed(EVENTS) && html`<${EventStrip} wanted=${query.q ?? ""} onWanted=${(q) => go("/now", { q }, { replace: true })} onGap=${loaded.reload} />`}</div>
-          <div class="five stack"><${Works} works=${now.works} /><${Services} services=${now.services} hosts=${now.hosts} /><${Zones} zones=${now.zones} /></div>
+          <div class="half stack">${isAllowed(EVENTS) && html`<${EventStrip} wanted=${query.q ?? ""} onWanted=${(q) => go("/now", { q }, { replace: true })} onGap=${loaded.reload} />`}</div>
+          <div class="half stack"><${Works} works=${now.works} /><${Services} services=${now.services} hosts=${now.hosts} /><${Zones} zones=${now.zones} /></div>
         </div>`}<//>
     </div>`;
 }

@@ -10,11 +10,12 @@ import { Head } from "../shell.js";
 import { Decision } from "./decision.js";
 
 const REFRESH_MS = 5000; // while the server is being built or moved
+const SETTLED_MS = 20_000; // it may be moved, stopped or deleted later
 
 export function Why({ id, query }) {
   const loaded = useLoaded(
     (signal) => api.get(`/armillary/servers/${encodeURIComponent(id)}/explain`, { request_id: query.request_id }, signal),
-    [id, query.request_id], { every: (data) => (isMoving(data?.explanation.server.status) ? REFRESH_MS : null) },
+    [id, query.request_id], { every: (data) => (isMoving(data?.explanation.server.status) ? REFRESH_MS : SETTLED_MS) },
   );
   return html`<${Loaded} of=${loaded} title="Why">${({ explanation }) => html`<${Explanation} explanation=${explanation} />`}<//>`;
 }
