@@ -24,6 +24,8 @@ BATCH_SIZE_MAX = 100
 """Maximum number of reports in one message."""
 BACKOFF = Backoff(0.5, 30.0, jitter=0.5)
 REFUSAL_KEEP_SECONDS = 600.0
+UNASKED = frozenset({Kind.INSTANCE_ENDED, Kind.POWER_CHANGED})
+"""Reports of what no request asked for."""
 """Seconds to remember a rejected report; after that it was removed from the journal."""
 
 OnStale = Callable[[Report], None]
@@ -219,6 +221,12 @@ def _built(report: Report) -> BuiltReport:
 
 
 def _context_of(report: Report) -> RequestContext:
-    context = admin_context(report.request_id).for_instance(report.instance_uuid)
+    """Return the context of a delivery: that of the instance's last request.
+
+    What no request asked for may happen again: with the same request ID, the conductor would take
+    its report for a message that comes twice, and answer it from its record.
+    """
+    request_id = None if report.kind in UNASKED else report.request_id
+    context = admin_context(request_id).for_instance(report.instance_uuid)
     context.update_store()  # request id in this delivery's log lines
     return context

@@ -1,11 +1,15 @@
 """Reports: delivered in order until they are answered, whatever the conductor does meanwhile."""
 
+from typing import Any
+
 import oslo_messaging
 import pytest
 
 from armillary import exception
+from armillary.context import RequestContext
 from compute_agent.journal.journal import Journal, Kind, State
 from compute_agent.reporting.outbox import BACKOFF
+from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 
 HOST = HOSTS[0]
@@ -208,3 +212,28 @@ def test_a_later_attempt_is_not_destroyed_by_a_stale_report_of_an_earlier(agent:
     agent.settle()
     assert agent.states() == {(HOST, uuid): State.RUNNING}
     assert agent.conductor.reported("build_succeeded") == [(HOST, uuid, 2, "running")]
+
+
+def test_what_happens_again_is_not_taken_for_a_report_that_comes_twice(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conductor answers a request ID that it has seen from its record."""
+    instance, spec = a_build(HOST)
+    instance.request_id = f"req-{builders.a_uuid()}"
+    agent.conductor.expect(instance)
+    agent.build(instance, spec)
+    agent.queue.run()
+    agent.outbox.step()
+    power_changed = agent.conductor.power_changed
+    seen: list[tuple[str, str]] = []
+
+    def watched(context: RequestContext, *arguments: Any, **named: Any) -> str:
+        seen.append((str(context.request_id), named["power_state"]))
+        return power_changed(context, *arguments, **named)
+
+    monkeypatch.setattr(agent.conductor, "power_changed", watched)
+    for power_state in ("paused", "running", "paused"):
+        journal_of(agent).note_power(HOST, instance.uuid, 1, power_state, None)
+        agent.outbox.step()
+    assert [power_state for _request_id, power_state in seen] == ["paused", "running", "paused"]
+    assert len({request_id for request_id, _power_state in seen}) == len(seen)
