@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 HANDLED_SECONDS_MAX = 60.0
 """Seconds after which a request without an answer counts as abandoned: its process died."""
+RENEWED_SECONDS_MAX = 12.0
+"""The same for requests whose handler renews their record."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,13 +40,18 @@ class Records(Protocol):
         request_id: str = "",
         owner: str = "",
         handler: str | None = None,
+        is_renewed: bool = False,
     ) -> IdempotencyRecord:
         """Store that a request is being handled, unless there is a record; return the record.
 
         ``handler`` identifies this time of the request, None: its ``request_id`` does. The one that
         handles the request is told so again. Raises ``QuotaExceeded`` for an ``owner``, a project,
-        that has very many; with none, there is no limit.
+        that has very many; with none, there is no limit. ``is_renewed``: handlers of such requests
+        call ``renew`` until they end; one that does not has died.
         """
+
+    def renew(self, key: str, handler: str) -> None:
+        """Store that this handler still handles the request; does nothing unless it does."""
 
     def keep(self, key: str, answer: str) -> None:
         """Store the first answer to a request, which every repeat gets from now on."""

@@ -13,12 +13,15 @@ class IdempotencyRecords:
         self._context = context
 
     def begin(
-        self, key: str, *, fingerprint: str = "", **_of_the_caller: str | None
+        self, key: str, *, fingerprint: str = "", **_of_the_caller: str | bool | None
     ) -> IdempotencyRecord:
         return self._conductor.begin_request(self._context, key, fingerprint)
 
     def keep(self, key: str, answer: str) -> None:
         self._conductor.keep_answer(self._context, key, answer)
+
+    def renew(self, key: str, handler: str) -> None:
+        self._conductor.renew_request(self._context, key, handler)
 
     def abandon(self, key: str, handler: str) -> None:
         self._conductor.abandon_request(self._context, key, handler)

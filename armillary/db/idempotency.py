@@ -13,7 +13,12 @@ from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from armillary import exception
 from armillary.db.database import Database
-from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord, digest
+from armillary.idempotency import (
+    HANDLED_SECONDS_MAX,
+    RENEWED_SECONDS_MAX,
+    IdempotencyRecord,
+    digest,
+)
 
 KEPT_SECONDS = 86_400.0
 """Seconds for which a record is kept."""
@@ -37,7 +42,9 @@ _REQUEST_ID_LENGTH = 255
 
 
 class IdempotencyRecordMixin:
-    """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet.
+    """Columns of the table. ``begun_at``, or when it was renewed, is in seconds since 1970.
+
+    ``answer`` None: none yet.
 
     ``handler`` is the time of the request that is being handled, at first the one with its
     ``request_id``. ``owner`` is a digest of the project whose request it
@@ -123,6 +130,7 @@ class IdempotencyRecords:
         request_id: str = "",
         owner: str = "",
         handler: str | None = None,
+        is_renewed: bool = False,
     ) -> IdempotencyRecord:
         owner = digest("owner", owner) if owner else ""
         self._check_owner(owner)
@@ -138,7 +146,8 @@ class IdempotencyRecords:
         try:
             self._database.run_in_writer(lambda session: session.execute(insert))
         except DBDuplicateEntry:  # a repeat; nearly every request is none
-            return self._database.run_in_writer(self._begin, row)
+            seconds = RENEWED_SECONDS_MAX if is_renewed else HANDLED_SECONDS_MAX
+            return self._database.run_in_writer(self._begin, row, seconds)
         return IdempotencyRecord(True, fingerprint, request_id)
 
     def _check_owner(self, owner: str) -> None:
@@ -170,7 +179,9 @@ class IdempotencyRecords:
             self._begun[owner] = 1 if begun >= _COUNTED_EVERY else begun + 1
         return begun >= _COUNTED_EVERY
 
-    def _begin(self, session: Session, new: Mapping[str, Any]) -> IdempotencyRecord:
+    def _begin(
+        self, session: Session, new: Mapping[str, Any], seconds_max: float
+    ) -> IdempotencyRecord:
         row = session.get(self._model, new["request_key"], with_for_update=True)
         if row is None:
             session.add(self._model(**new))
@@ -178,10 +189,7 @@ class IdempotencyRecords:
         is_ours = (
             row.answer is None
             and row.fingerprint == new["fingerprint"]
-            and (
-                row.handler == new["handler"]
-                or not new["begun_at"] - row.begun_at < HANDLED_SECONDS_MAX
-            )
+            and (row.handler == new["handler"] or not new["begun_at"] - row.begun_at < seconds_max)
         )
         if is_ours:
             row.begun_at, row.handler = new["begun_at"], new["handler"]
@@ -189,6 +197,10 @@ class IdempotencyRecords:
 
     def keep(self, key: str, answer: str) -> None:
         self._run(self._unanswered(sa.update, key).values(answer=answer, answer_bytes=len(answer)))
+
+    def renew(self, key: str, handler: str) -> None:
+        handled = self._unanswered(sa.update, key).where(self._model.handler == handler)
+        self._run(handled.values(begun_at=self._now()))
 
     def abandon(self, key: str, handler: str) -> None:
         long_ago = self._now() - HANDLED_SECONDS_MAX

@@ -15,8 +15,13 @@ class IdempotencyAPI(Interface):
     ) -> IdempotencyRecord:
         """Store that a request is being handled, unless it was before; return its record.
 
-        Raises QuotaExceeded for a project with very many records.
+        It counts as abandoned after some seconds, unless it is renewed all the time. Raises
+        QuotaExceeded for a project with very many records.
         """
+
+    @call(API)
+    def renew_request(self, context: RequestContext, key: str, handler: str) -> None:
+        """Store that a request is still being handled; ``handler`` as for ``abandon_request``."""
 
     @call(API)
     def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:

@@ -3,13 +3,16 @@
 import logging
 import uuid
 from collections.abc import Callable, Collection
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
+from conductor.super_conductor.db import metadata_seq
 from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.db.changes_once import ChangeOnce
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import Aggregate, AggregateChanges
@@ -49,6 +52,7 @@ class AggregatesEndpoint:
             lambda session: aggregates.create_aggregate(
                 session, name, availability_zone, now=now, aggregate_uuid=made_uuid
             ),
+            name,
         )
 
     def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
@@ -67,18 +71,19 @@ class AggregatesEndpoint:
             context,
             what,
             lambda session: aggregates.update_aggregate(session, aggregate, changes, now=now),
+            aggregate,
+            changes,
         )
         _warn_of_numbers(changed, changes.metadata or {})
         return changed
 
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         self._begins(context, "delete", aggregate)
-        self._change(
-            context,
-            "delete",
-            lambda session: aggregates.delete_aggregate(session, aggregate),
-            is_gone=True,
+        gone, seq = self._guard.run(
+            context, lambda session: aggregates.delete_aggregate(session, aggregate)
         )
+        self._notifier.aggregate(context, "delete", gone)
+        self._metadata.aggregate_changed(gone, seq, is_gone=True)
 
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         now = moment(self._now())
@@ -87,6 +92,8 @@ class AggregatesEndpoint:
             context,
             "add_host",
             lambda session: aggregates.add_host(session, aggregate, host, now=now),
+            aggregate,
+            host,
         )
 
     def remove_aggregate_host(
@@ -98,6 +105,8 @@ class AggregatesEndpoint:
             context,
             "remove_host",
             lambda session: aggregates.remove_host(session, aggregate, host, now=now),
+            aggregate,
+            host,
         )
 
     def _begins(self, context: RequestContext, what: str, aggregate: str) -> None:
@@ -115,13 +124,30 @@ class AggregatesEndpoint:
         context: RequestContext,
         what: str,
         fn: Callable[[Session], Aggregate],
-        *,
-        is_gone: bool = False,
+        *arguments: Any,
     ) -> Aggregate:
-        changed, seq = self._guard.run(context, fn)
+        """Make a change with these arguments, once; and tell of it, with each repeat again."""
+        once = ChangeOnce.of(context, f"{what}_aggregate", *arguments)
+
+        def change(session: Session) -> Aggregate:
+            return once.run(
+                session,
+                lambda: fn(session),
+                name=lambda changed: changed.uuid,
+                get=lambda aggregate_uuid: _get_again(session, aggregate_uuid),
+                now=self._now(),
+            )
+
+        changed, seq = self._guard.run(context, change)
         self._notifier.aggregate(context, what, changed)
-        self._metadata.aggregate_changed(changed, seq, is_gone=is_gone)
+        self._metadata.aggregate_changed(changed, seq)
         return changed
+
+
+def _get_again(session: Session, aggregate_uuid: str) -> Aggregate:
+    """Return an aggregate to tell of again, under a number of its own as each change has."""
+    metadata_seq.increment_seq(session)
+    return aggregates.get_aggregate(session, aggregate_uuid)
 
 
 def _warn_of_numbers(aggregate: Aggregate, changed: Collection[str]) -> None:

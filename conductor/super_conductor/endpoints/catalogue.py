@@ -1,5 +1,7 @@
 """The catalogue: flavors, images and key pairs; create, show, change, delete."""
 
+from collections.abc import Callable
+
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
@@ -9,6 +11,7 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db.catalogue import flavors, images, key_pairs
 from conductor.super_conductor.db.catalogue import quotas as quotas_db
+from conductor.super_conductor.db.changes_once import ChangeOnce
 from objects.flavor import Flavor
 from objects.images.image_record import ImageRecord
 from objects.key_pair import KeyPair
@@ -22,8 +25,17 @@ class FlavorsEndpoint:
         self._now = now
 
     def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
-        now = moment(self._now())
-        return self._database.run_in_writer(flavors.create_flavor, flavor, now=now)
+        now = self._now()
+        once = ChangeOnce.of(context, "create_flavor", flavor.flavorid, flavor.name)
+        return self._database.insert_in_writer(
+            lambda session: once.run(
+                session,
+                lambda: flavors.create_flavor(session, flavor, now=moment(now)),
+                name=lambda made: made.flavorid,
+                get=lambda flavorid: flavors.get_any_flavor(session, flavorid),
+                now=now,
+            )
+        )
 
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
         return self._database.read(flavors.get_flavor, flavor, context)
@@ -49,12 +61,29 @@ class FlavorsEndpoint:
         return self._database.read(flavors.list_access, flavor)
 
     def add_flavor_access(self, context: RequestContext, flavor: str, project_id: str) -> list[str]:
-        return self._database.run_in_writer(flavors.add_access, flavor, project_id)
+        return self._change_access(context, flavors.add_access, flavor, project_id)
 
     def remove_flavor_access(
         self, context: RequestContext, flavor: str, project_id: str
     ) -> list[str]:
-        return self._database.run_in_writer(flavors.remove_access, flavor, project_id)
+        return self._change_access(context, flavors.remove_access, flavor, project_id)
+
+    def _change_access(
+        self,
+        context: RequestContext,
+        change: Callable[[Session, str, str], list[str]],
+        flavor: str,
+        project_id: str,
+    ) -> list[str]:
+        once = ChangeOnce.of(context, change.__name__, flavor, project_id)
+        return self._database.insert_in_writer(
+            lambda session: once.run(
+                session,
+                lambda: change(session, flavor, project_id),
+                get=lambda _: flavors.list_access(session, flavor),
+                now=self._now(),
+            )
+        )
 
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         self._database.run_in_writer(flavors.delete_flavor, flavor)
@@ -74,9 +103,18 @@ class ImagesEndpoint:
     def create_image(
         self, context: RequestContext, record: ImageRecord, *, of_owner_max: int | None = None
     ) -> ImageRecord:
-        now = moment(self._now())
-        return self._database.run_in_writer(
-            images.create_record, record, now=now, of_owner_max=of_owner_max
+        now = self._now()
+        once = ChangeOnce.of(context, "create_image", record.image.id)
+        return self._database.insert_in_writer(
+            lambda session: once.run(
+                session,
+                lambda: images.create_record(
+                    session, record, now=moment(now), of_owner_max=of_owner_max
+                ),
+                name=lambda made: made.image.id,
+                get=lambda image_id: images.get_any_record(session, image_id),
+                now=now,
+            )
         )
 
     def get_image(self, context: RequestContext, image: str) -> ImageRecord:

@@ -15,8 +15,12 @@ class IdempotencyEndpoint:
     ) -> IdempotencyRecord:
         owner = context.project_id or context.user_id or ""
         return self._records.begin(
-            key, fingerprint=fingerprint, request_id=context.request_id, owner=owner
-        )
+            key, fingerprint=fingerprint, request_id=context.request_id, owner=owner,
+            is_renewed=True,
+        )  # fmt: skip
+
+    def renew_request(self, context: RequestContext, key: str, handler: str) -> None:
+        self._records.renew(key, handler)
 
     def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:
         self._records.keep(key, answer)

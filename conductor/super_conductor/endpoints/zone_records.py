@@ -10,6 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import moment
+from conductor.super_conductor.db.changes_once import ChangeOnce
 from conductor.super_conductor.db.zones import zone_records
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 
@@ -30,8 +31,15 @@ class ZoneRecordsEndpoint:
             raise exception.Invalid(reason=f"{name} is the name of this zone itself")
         if "transport_url" not in values:
             raise exception.Invalid(reason="a zone needs the transport_url of its broker")
-        made = self._database.run_in_writer(
-            zone_records.create_zone, name=name, now=moment(self._now()), **values
+        now = self._now()
+        once = ChangeOnce.of(context, "create_zone", name)
+        made = self._database.insert_in_writer(
+            lambda session: once.run(
+                session,
+                lambda: zone_records.create_zone(session, name=name, now=moment(now), **values),
+                get=lambda _: zone_records.get_zone(session, name),
+                now=now,
+            )
         )
         return made.without_secret()
 

@@ -41,6 +41,11 @@ def get_flavor(session: Session, flavor: str, context: RequestContext) -> Flavor
     return _to_object(_get_row(session, flavor, context))
 
 
+def get_any_flavor(session: Session, flavor: str) -> Flavor:
+    """Find by id, else by name, also one that the caller may not use. Raises FlavorNotFound."""
+    return _to_object(_find_row(session, flavor))
+
+
 def list_flavors(
     session: Session, context: RequestContext, *, is_public: bool | None = True
 ) -> list[Flavor]:

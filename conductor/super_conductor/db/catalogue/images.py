@@ -144,6 +144,14 @@ def find_record(session: Session, image_id: str) -> ImageRecord | None:
     return None if row is None else _to_record(row)
 
 
+def get_any_record(session: Session, image_id: str) -> ImageRecord:
+    """Return an image of any owner, with all its properties. Raises ImageNotFound."""
+    record = find_record(session, image_id)
+    if record is None:
+        raise exception.ImageNotFound(image=image_id)
+    return record
+
+
 def is_usable_by(record: ImageRecord, project_id: str) -> bool:
     """Return whether ordinary users of a project may use an image."""
     if record.visibility in (PUBLIC, COMMUNITY) or record.owner == project_id:

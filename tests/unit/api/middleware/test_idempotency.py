@@ -1,5 +1,6 @@
 """A POST with an Idempotency-Key is carried out once, and its repeats are answered the same."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from falcon import testing
 
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.http import idempotency
 from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers
 from objects.key_pair import KeyPair
@@ -191,6 +193,26 @@ def test_a_request_that_stalls_keeps_its_record(
     assert repeated is not None
     assert [first.status_code, repeated.status_code] == [200, 409]
     assert post(api).content == first.content
+
+
+def test_a_record_is_renewed_while_its_request_is_handled(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no longer; a failed renewal is followed by the next one."""
+    monkeypatch.setattr(idempotency, "RENEWAL_SECONDS", 0.01)
+    create, renewed = conductor.create_server_group, conductor.idempotency.renewed
+    fail_once(monkeypatch, conductor.idempotency, "renew", exception.RpcUnavailable(reason="away"))
+
+    def slow(context: RequestContext, *args: Any, **kwargs: Any) -> Any:
+        wait_for(lambda: len(renewed) > 1, "the record is renewed", 10, 0.01)
+        return create(context, *args, **kwargs)
+
+    monkeypatch.setattr(conductor, "create_server_group", slow)
+    first = post(api)
+    (record_key,) = conductor.idempotency.records
+    assert set(renewed) == {(record_key, first.headers["x-openstack-request-id"])}
+    wait_for(lambda: "renewals" not in [each.name for each in threading.enumerate()],
+             "nothing is renewed any more", 10, 0.01)  # fmt: skip
 
 
 @pytest.mark.parametrize("key", ["", '""', "k" * 256, "caf\xe9", "a\tb"])

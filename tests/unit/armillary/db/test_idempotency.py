@@ -15,7 +15,7 @@ from armillary.db.idempotency import (
     IdempotencyRecords,
     delete_old,
 )
-from armillary.idempotency import HANDLED_SECONDS_MAX
+from armillary.idempotency import HANDLED_SECONDS_MAX, RENEWED_SECONDS_MAX
 from tests.fixtures.clock import Clock
 
 
@@ -73,6 +73,19 @@ def test_an_abandoned_request_is_handled_again_once(database: Database, how: str
     again = records.begin("k", fingerprint="f", request_id="req-3")
     assert (again.is_new, again.request_id) == (True, "req-1")
     assert not records.begin("k", fingerprint="f", request_id="req-4").is_new
+
+
+def test_a_request_that_is_not_renewed_is_soon_handled_again(database: Database) -> None:
+    """Its process died; while it is renewed it is not, and by its handler alone."""
+    clock = Clock(1_000_000.0)
+    records = IdempotencyRecords(database, Row, clock)
+    records.begin("k", fingerprint="f", request_id="req-1", is_renewed=True)
+    for handler, is_dead in (("req-1", False), ("req-0", True)):
+        clock.now += RENEWED_SECONDS_MAX - 1
+        records.renew("k", handler)
+        clock.now += 1
+        again = records.begin("k", fingerprint="f", request_id="req-2", is_renewed=True)
+        assert (again.is_new, again.request_id) == (is_dead, "req-1")
 
 
 @pytest.mark.parametrize("ends", ["answered", "refused", "not known"])
