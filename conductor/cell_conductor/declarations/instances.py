@@ -71,7 +71,8 @@ class InstancesAPI(Interface):
 
         ``operation`` is a name of ``conductor.cell_conductor.operations.flows``. Operations that
         move an instance have a ``migration_uuid`` and are idempotent; they wait for
-        :meth:`continue_operation`. Returns the first fence of the operation's writes to
+        :meth:`continue_operation`. Others are accepted again, and not begun again, when a request
+        is repeated. Returns the first fence of the operation's writes to
         placement. Raises InstanceNotFound, InstanceInvalidState, Invalid.
         """
 

@@ -21,6 +21,7 @@ from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
+from objects.allocations.fence import Fence
 from objects.instances.instance_fault import InstanceFault
 from objects.instances.operation_arguments import CellOperation
 from objects.request_spec import RequestSpec
@@ -63,8 +64,8 @@ class Requests:
     ) -> Stored:
         """Store an operation; there are no leases while it waits for the top.
 
-        Idempotent per migration. Raises InstanceNotFound; InstanceInvalidState if the instance's
-        state does not allow it; Invalid.
+        Idempotent per migration, or per request. Raises InstanceNotFound; InstanceInvalidState if
+        the instance's state does not allow it; Invalid.
         """
         flow = self._flows.get(operation)
         if flow is None:
@@ -136,13 +137,15 @@ class Requests:
             return Stored(int(fence(present)), [])
         if migration_uuid and migrations.find(session, migration_uuid) is not None:
             raise flow.refusal(instance, f"its migration {migration_uuid} has ended")  # a duplicate
-        if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
+        request = (session, instance_uuid, flow.operation, context.request_id)
+        if not migration_uuid and actions.is_known(*request):  # accepted before, over or not
+            number = instance.operations_total if present is None else present.number
+            return Stored(int(Fence.of_operation(number)), [])
+        if actions.is_over(*request):
             raise flow.refusal(instance, f"request {context.request_id} for it has ended")
         if instance.hidden:
             raise flow.refusal(instance, "it is changing cells")
         if present is not None and flow.replaces(instance, arguments):
-            if present.context["request_id"] == context.request_id:
-                return Stored(int(fence(present)), [])  # a duplicate
             rows = self._transitions.rows(session, instance, present)
             self._transitions.replace(rows, f"replaced by a new {flow.operation}")
         flow.check(instance)

@@ -6,12 +6,12 @@ import dataclasses
 import logging
 from collections.abc import Iterator, Mapping
 
-from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.identifiers import uuid_of_request
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import instance_mappings, request_specs
 from conductor.super_conductor.db.catalogue import images
@@ -58,15 +58,19 @@ class SnapshotsEndpoint:
         self, context: RequestContext, instance_uuid: str, snapshot: NewSnapshot
     ) -> ImageRecord:
         server = self._servers.get_server(context, instance_uuid)
-        now = moment(self._now())
-        made = self._database.run_in_writer(
-            lambda session: images.create_record(
-                session,
-                _record(session, context, server, snapshot),
-                now=now,
-                of_owner_max=snapshot.of_owner_max,
+
+        def write(session: Session) -> ImageRecord:
+            record = _record(session, context, server, snapshot)
+            known = images.find_record(session, record.image.id)
+            if known is not None:
+                return known  # the conductor that made it has not kept the answer for repeats
+            return images.create_record(
+                session, record, now=moment(self._now()), of_owner_max=snapshot.of_owner_max
             )
-        )
+
+        made = self._database.run_in_writer(write)
+        if made.image.status != SAVING:
+            return made
         operation = "backup" if snapshot.properties.get(IMAGE_TYPE) == BACKUP else "snapshot"
         try:
             arguments = OperationArguments(new_image=made.image)
@@ -159,7 +163,7 @@ def _record(
         "base_image_ref": "" if base is None else base.id,
     }
     image = ImageMeta.from_values(
-        id=uuidutils.generate_uuid(),
+        id=uuid_of_request(context, f"snapshot/{server.uuid}/{snapshot.name}"),
         name=snapshot.name,
         status=SAVING,
         disk_format=(base.disk_format if base is not None else None) or DISK_FORMAT,

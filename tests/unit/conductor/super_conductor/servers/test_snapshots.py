@@ -86,6 +86,19 @@ def test_a_snapshot_is_saving_until_its_data_is_stored(snapshots: Snapshots) -> 
     assert {"process_environment", "libvirt_disk_file"}.isdisjoint(properties)
 
 
+def test_a_request_makes_one_snapshot(snapshots: Snapshots) -> None:
+    """It is handled again, because its conductor died: the image waits for its data, or has it."""
+    context = a_user()
+    image_id = snapshots.create(context)
+    assert snapshots.create(context) == image_id
+    assert {arguments["image"].id for _, _, arguments in snapshots.cell.begun} == {image_id}
+    assert snapshots.end(image_id, STORED)
+    begun = len(snapshots.cell.begun)
+    assert snapshots.create(context) == image_id
+    assert len(snapshots.cell.begun) == begun
+    assert snapshots.status(image_id) == "active"
+
+
 def test_a_snapshot_without_data_is_deleted(snapshots: Snapshots) -> None:
     """As is one that the cell refused; too many are refused before that."""
     image_id = snapshots.create()
