@@ -1,6 +1,6 @@
 """Checks of a quiet deployment of real processes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tests.faults.operations import UNRECORDED, Accepted
 from tests.faults.records import MISCOUNTED, Records
@@ -67,7 +67,9 @@ class Checks(RecordChecks):
             if not mapping["queued_for_delete"]:
                 self._find(f"{uuid} was to be deleted permanently and is there")
             return
-        if request.operation == "delete" and mapping["queued_for_delete"]:
+        if request.operation == "delete" and (
+            mapping["queued_for_delete"] or is_undone(uuid, self._accepted, actions)
+        ):
             return  # perhaps by another request, which it joined
         is_gone = mapping["queued_for_delete"] and uuid not in self._instances
         if request.operation in UNRECORDED or is_gone:
@@ -85,3 +87,15 @@ class Checks(RecordChecks):
                 self._find(
                     f"queue {name} has {queue['messages']} messages, {queue['consumers']} consumers"
                 )
+
+
+def is_undone(
+    uuid: str, accepted: Sequence[Accepted], actions: Collection[tuple[str, str]]
+) -> bool:
+    """Whether the history of a server that lives has a delete, which others join, and a restore."""
+    done = {
+        each.operation
+        for each in accepted
+        if uuid in each.servers and (each.request_id, uuid) in actions
+    }
+    return {"delete", "restore"} <= done
