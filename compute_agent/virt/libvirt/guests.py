@@ -514,6 +514,7 @@ class Guests:
     def shut_down(self, domain: Any, grace_seconds: float) -> None:
         """Ask a guest to shut down, and kill it after the grace period. Raises as need_disks."""
         self.need_disks(domain)
+        self.keep_defined(domain)
         if grace_seconds > 0 and domain.isActive():
             try:
                 domain.shutdown()
@@ -524,6 +525,15 @@ class Guests:
         self._end(domain)
         if domain.hasManagedSaveImage(0):
             domain.managedSaveRemove(0)
+
+    def keep_defined(self, domain: Any) -> None:
+        """Define a running guest again that was undefined, as its domain would end with it."""
+        if domain.isPersistent() or not self.is_running(domain):
+            return
+        library = self.library
+        flags = library.VIR_DOMAIN_XML_INACTIVE | library.VIR_DOMAIN_XML_SECURE
+        LOG.warning("%s was undefined while it runs; defining it again", domain.UUIDString())
+        self.connection.get().defineXML(domain.XMLDesc(flags))
 
     def remove(self, uuid: str) -> None:
         """Stop a guest and remove all that this host owns of it; a missing one is ignored.

@@ -492,6 +492,7 @@ class LibvirtOperations(ComputeDriver):
         domain = self._guests.find(uuid)
         if domain is None:
             raise NoGuest("the guest does not exist")
+        self._guests.keep_defined(domain)
         return domain
 
     def _running(self, uuid: str) -> Any:

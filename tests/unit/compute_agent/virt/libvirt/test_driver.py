@@ -1,6 +1,7 @@
 """The whole driver, on libvirt's test driver, which pretends to run guests in this process."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,6 +14,7 @@ from compute_agent.virt.driver import Feature
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.hosts.host_attributes import Collector, collected_by
+from objects.instance import Instance
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
 from tests.fixtures.libvirt.libvirt_hosts import (
@@ -25,6 +27,7 @@ from tests.fixtures.libvirt.libvirt_hosts import (
 from tests.unit.compute_agent.virt.libvirt.driver_hosts import (
     FAILED,
     TEST,
+    changed,
     disk_sizes,
     host,
     powers,
@@ -353,3 +356,29 @@ def test_a_paused_guest_says_why(
     (info,) = host.list_guests()
     assert (info.instance_uuid, info.power_state) == (guest.uuid, power_state)
     assert (info.reason or "").startswith(reason)
+
+
+UNDEFINED: dict[str, tuple[Callable[[LibvirtDriver, Instance], object], str]] = {
+    "reboot": (
+        lambda host, guest: host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0), "running",
+    ),
+    "stop": (lambda host, guest: host.power_off(guest.uuid, grace_seconds=0), "shutdown"),
+    "suspend": (lambda host, guest: host.suspend(guest.uuid), "suspended"),
+    "resize": (
+        lambda host, guest: host.resize(changed(guest, memory_mb=96), ANYWHERE, is_on=True),
+        "running",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_a_guest_that_was_undefined_while_it_ran_outlives_what_is_done_to_it(
+    host: LibvirtDriver, name: str
+) -> None:
+    """Its domain would vanish with the running guest."""
+    host.spawn(guest := a_guest())
+    host._guests.find(guest.uuid).undefine()
+    operate, power_state = UNDEFINED[name]
+    operate(host, guest)
+    assert powers(host) == {guest.uuid: power_state}
+    assert host._guests.find(guest.uuid).isPersistent()
