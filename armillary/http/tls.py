@@ -15,8 +15,11 @@ from cheroot.makefile import StreamReader, StreamWriter
 from cheroot.ssl import Adapter
 
 from armillary import exception
+from armillary.logs.line_budget import BoundedLog
 
 LOG = logging.getLogger(__name__)
+_CAUSED = BoundedLog(LOG)
+"""For lines that others cause."""
 
 _REFUSAL_SECONDS_MAX = 1.0
 _LOOK_SECONDS = 1.0
@@ -167,7 +170,7 @@ def continue_handshake(connection: Any) -> bool:
     except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
         raise NeedsMore from error
     except ssl.SSLError as error:
-        LOG.info("A TLS handshake failed: %s", error.reason or error)
+        _CAUSED.write(logging.INFO, "A TLS handshake failed: %s", error.reason or error)
         if error.reason == _PLAIN_HTTP:
             _reply_in_plain_http(connection)
     except OSError as error:

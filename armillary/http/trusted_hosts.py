@@ -17,8 +17,11 @@ from oslo_config import cfg
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
 from armillary.http.audit import USER, action_of
 from armillary.http.server import Refusal, is_loopback
+from armillary.logs.line_budget import BoundedLog
 
 LOG = logging.getLogger(__name__)
+_CAUSED = BoundedLog(LOG)
+"""For lines that others cause."""
 
 WsgiApp = Callable[..., Any]
 
@@ -114,7 +117,8 @@ class TrustedHosts:
         self, header: str, environ: WSGIEnvironment, start_response: StartResponse
     ) -> list[bytes]:
         value = str(environ.get(f"HTTP_{header.upper()}"))[:SHOWN_MAX]
-        LOG.warning(
+        _CAUSED.write(
+            logging.WARNING,
             "Refused a request from %s: its %s header %r names a foreign host",
             environ.get("REMOTE_ADDR"),
             header,

@@ -12,12 +12,15 @@ from armillary import exception
 from armillary.consoles import handshake
 from armillary.consoles.accepting import accept
 from armillary.http.tls import ReloadingContext, tls_files
+from armillary.logs.line_budget import BoundedLog
 from compute_agent.consoles.console_tokens import ConsoleTokens
 from compute_agent.virt.driver import SerialStream
 from compute_agent.virt.machine import machine
 from objects.instances.serial_console import SerialConsole
 
 LOG = logging.getLogger(__name__)
+_CAUSED = BoundedLog(LOG)
+"""For lines that others cause."""
 
 PIECE_BYTES = 16 * 1024
 BACKLOG = 16
@@ -86,7 +89,10 @@ class ConsolePort:
             except OSError:
                 return  # stopped
             if not self._room.acquire(blocking=False):
-                LOG.warning("Refused a console connection from %s: too many are open", peer[0])
+                _CAUSED.write(
+                    logging.WARNING,
+                    "Refused a console connection from %s: too many are open", peer[0],
+                )  # fmt: skip
                 connection.close()
                 continue
             threading.Thread(
@@ -98,7 +104,7 @@ class ConsolePort:
             with contextlib.closing(self._secured(connection)) as secured:
                 self._admit(secured)
         except (OSError, exception.ArmillaryError) as error:
-            LOG.info("A console connection has ended: %s", error)
+            _CAUSED.write(logging.INFO, "A console connection has ended: %s", error)
         finally:
             connection.close()
             self._room.release()

@@ -16,6 +16,7 @@ import oslo_messaging
 
 from armillary import exception
 from armillary.audit import AuditTrail
+from armillary.logs.line_budget import BoundedLog
 from armillary.logs.outage_log import OutageLog
 from armillary.metrics import service_metrics
 from rpc import authority, oslo_internals
@@ -30,6 +31,8 @@ from rpc.signing.trust_file import TrustFile
 from rpc.signing.verification import Clock, Verifier, refuse_replay
 
 LOG = logging.getLogger(__name__)
+_CAUSED = BoundedLog(LOG)
+"""For lines that others cause."""
 
 _REQUEST, _REPLY = "request", "reply"
 _NEW_SECONDS = 60.0
@@ -99,7 +102,7 @@ class MessageSigner:
         try:
             return trusted is not None and trusted.offer(document)
         except exception.Invalid as error:
-            LOG.warning("Rejected a pushed trust list: %s", error.message)
+            _CAUSED.write(logging.WARNING, "Rejected a pushed trust list: %s", error.message)
             return False
 
     def address(self, place: Place, topic: str, server: str) -> Address:

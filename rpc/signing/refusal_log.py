@@ -1,13 +1,12 @@
 """Refused messages: a metric counts all, log lines and audit events tell of them within limits."""
 
-import dataclasses
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
+from armillary.logs.line_budget import INTERVAL_SECONDS, LineBudgets
 from armillary.metrics import service_metrics
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused
@@ -17,11 +16,6 @@ LOG = logging.getLogger(__name__)
 
 RECEIVE, REPLY = "receive", "reply"
 """Actions of messages that are not verified, so that their method is not known."""
-
-
-NOTED_AT_ONCE_MAX = 100
-NOTED_INTERVAL_SECONDS = 3.0
-"""Of each kind of refusal this many are noted, and one more each interval; others are counted."""
 
 
 class Signed(Protocol):
@@ -37,15 +31,6 @@ class Signed(Protocol):
     def key_id(self) -> str: ...
 
 
-@dataclasses.dataclass(slots=True)
-class _Budget:
-    """Token bucket of one kind of refusal, and how many were left out since the last one noted."""
-
-    allowed: float
-    at: float
-    left_out: int = 0
-
-
 class RefusalLog:
     """Notes of refused messages, of which anybody with an account on the broker sends any number.
 
@@ -57,9 +42,7 @@ class RefusalLog:
         self, trail: AuditTrail | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._trail = trail
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._budgets: dict[tuple[str, ...], _Budget] = {}
+        self._budgets = LineBudgets(clock, _log_exhausted)
 
     def note_unproven(
         self, refused: Refused, topic: str, message: Any, *, reply_to: str | None = None
@@ -69,7 +52,7 @@ class RefusalLog:
         What the broker repeats for a new server does not indicate an attack and is not recorded.
         """
         service_metrics.RPC_REFUSED.add(topic, refused.reason)
-        left_out = self._take(topic, refused.reason)
+        left_out = self._budgets.take(topic, refused.reason)
         if left_out is None:
             return
         if refused.reason == REPEATED:
@@ -85,7 +68,7 @@ class RefusalLog:
         """Log, count and record a refused message whose signer may not do what it says."""
         refused, method = Refused("unauthorized", why), verified.message["method"]
         service_metrics.RPC_REFUSED.add(topic, refused.reason)
-        left_out = self._take(topic, refused.reason, verified.key_id)
+        left_out = self._budgets.take(topic, refused.reason, verified.key_id)
         if left_out is None:
             return
         reason = _log(refused, topic, method, left_out)
@@ -102,26 +85,12 @@ class RefusalLog:
         if self._trail is not None:
             self._trail.record(event)
 
-    def _take(self, *kind: str) -> int | None:
-        """Return how many were left out before one that is noted; None: it is left out."""
-        now = self._clock()
-        with self._lock:
-            budget = self._budgets.setdefault(kind, _Budget(NOTED_AT_ONCE_MAX, now))
-            regained = (now - budget.at) / NOTED_INTERVAL_SECONDS
-            budget.allowed = min(NOTED_AT_ONCE_MAX, budget.allowed + regained)
-            budget.at = now
-            if budget.allowed >= 1:
-                budget.allowed -= 1
-                left_out, budget.left_out = budget.left_out, 0
-                return left_out
-            budget.left_out += 1
-            is_first = budget.left_out == 1
-        if is_first:
-            LOG.warning(
-                "Further refused messages of the kind %s are counted in a metric; one in %.0f s is "
-                "logged and recorded", " / ".join(kind), NOTED_INTERVAL_SECONDS,
-            )  # fmt: skip
-        return None
+
+def _log_exhausted(kind: tuple[str, ...]) -> None:
+    LOG.warning(
+        "Further refused messages of the kind %s are counted in a metric; one in %.0f s is "
+        "logged and recorded", " / ".join(kind), INTERVAL_SECONDS,
+    )  # fmt: skip
 
 
 def _log(refused: Refused, topic: str, what: str, left_out: int) -> str:

@@ -12,12 +12,13 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from armillary.logs import line_budget
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.allocations.allocation import ClaimStatus
 from placement.interface import PlacementAPI
 from rpc.broker.topics import direct_exchange, fanout
 from rpc.queue_types import CONTROL_EXCHANGE
-from rpc.signing import enrolment, keys, refusal_log
+from rpc.signing import enrolment, keys
 from rpc.signing.place import TOP
 from rpc.signing.push import CELL_TOPICS, TOP_TOPICS, TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
@@ -198,7 +199,7 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         bus = stolen(*broker_of(deployment, topic))
         api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else seconds(0.2))
         before = len(deployment.refusals(SERVED_BY[topic]))
-        logged = min(len(tried), refusal_log.NOTED_AT_ONCE_MAX)
+        logged = min(len(tried), line_budget.AT_ONCE_MAX)
         refusal = exception.Forbidden if is_known else exception.RpcTimeout
         with ThreadPoolExecutor(CONCURRENT_CALLS_MAX) as calls:
             outcomes = [

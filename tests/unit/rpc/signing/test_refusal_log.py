@@ -4,8 +4,11 @@ import pytest
 
 from armillary import exception
 from armillary.audit import AuditTrail
-from rpc.signing import keys, refusal_log
+from armillary.logs import line_budget
+from armillary.logs.line_budget import BoundedLog
+from rpc.signing import keys, message_signer, refusal_log
 from rpc.signing.envelope import Refused
+from rpc.signing.trust import SERVICES
 from tests.unit.rpc.signing.signed_ledger import (
     PlacementAPI,
     refused,
@@ -62,10 +65,10 @@ def test_a_flood_of_refused_messages_fills_no_disk(authority, serve, make_bus, c
     wait_for_refusals("placement", "unsigned", before + flood)
     with pytest.raises(exception.Forbidden):
         PlacementAPI(make_bus(authority.signer("compute")), timeout_seconds=10).claim("an agent's")
-    events = wait_for_events(authority, refusal_log.NOTED_AT_ONCE_MAX + 1)
+    events = wait_for_events(authority, line_budget.AT_ONCE_MAX + 1)
     kinds = [event["reason"]["reasonType"].partition(":")[0] for event in events]
     assert kinds[-1] == "unauthorized"
-    assert refusal_log.NOTED_AT_ONCE_MAX <= kinds.count("unsigned") < flood / 2
+    assert line_budget.AT_ONCE_MAX <= kinds.count("unsigned") < flood / 2
     assert sum("Refused a message" in line for line in caplog.messages) < flood / 2
 
 
@@ -75,13 +78,23 @@ def test_what_was_left_out_of_the_audit_trail_is_counted(tmp_path):
     now = [0.0]
     log = refusal_log.RefusalLog(trail, lambda: now[0])
     unsigned = Refused("unsigned", "it has no signature")
-    for _ in range(refusal_log.NOTED_AT_ONCE_MAX + 7):
+    for _ in range(line_budget.AT_ONCE_MAX + 7):
         log.note_unproven(unsigned, "placement", {})
-    now[0] += refusal_log.NOTED_INTERVAL_SECONDS
+    now[0] += line_budget.INTERVAL_SECONDS
     log.note_unproven(unsigned, "placement", {})
     lines = (tmp_path / "audit.log").read_text().splitlines()
-    assert len(lines) == refusal_log.NOTED_AT_ONCE_MAX + 1
+    assert len(lines) == line_budget.AT_ONCE_MAX + 1
     assert "7 like it were left out" in lines[-1]
+
+
+def test_a_flood_of_false_trust_lists_is_a_few_lines(authority, caplog, monkeypatch):
+    """Any account can push lists: a root key has to have signed them, not the message."""
+    signer = authority.signer("placement")
+    monkeypatch.setattr(message_signer, "_CAUSED", BoundedLog(message_signer.LOG, lambda: 0.0))
+    for _ in range(3 * line_budget.AT_ONCE_MAX):
+        assert not signer.take_over(SERVICES, "false")
+    lines = [line for line in caplog.messages if "trust list" in line]
+    assert len(lines) == line_budget.AT_ONCE_MAX
 
 
 def test_a_refused_change_of_what_is_anothers_is_in_the_audit_trail(authority, serve, make_bus):
