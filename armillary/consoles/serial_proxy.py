@@ -39,8 +39,9 @@ TAKE_SECONDS_MAX = 60.0
 NORMAL_END, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
-_CONNECTIONS_FACTOR = 2
-"""Connections per console that may be open: some have not yet presented a link."""
+_CONNECTIONS_FACTOR = 3
+_OF_CLIENT_FACTOR = 2
+"""Connections per console that may be open, and of one address: some have not presented a link."""
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Handler = Callable[[socket.socket, Any], None]
@@ -82,7 +83,9 @@ class SerialProxy:
         )
         # The library stops serving at the first connection that cannot be accepted.
         listener = BoundedListener(
-            self._server.socket, _CONNECTIONS_FACTOR * options.connections_max
+            self._server.socket,
+            _CONNECTIONS_FACTOR * options.connections_max,
+            _OF_CLIENT_FACTOR * options.connections_max,
         )
         self._server.socket = listener  # type: ignore[assignment]
         self._server.handler = _releasing(listener, self._server.handler)
@@ -190,7 +193,7 @@ def _releasing(listener: BoundedListener, handle: Handler) -> Handler:
         try:
             handle(connection, address)
         finally:
-            listener.release()
+            listener.release(address)
 
     return handle_and_release
 

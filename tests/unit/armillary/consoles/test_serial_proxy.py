@@ -83,6 +83,21 @@ def test_who_reads_nothing_or_has_left_keeps_no_place(
         wait_for(entered, "another user gets in", SECONDS_MAX)
 
 
+def test_silent_connections_of_one_address_keep_no_other_out(port: ConsolePort) -> None:
+    """As many as it may open, again and again; those beyond are closed."""
+    with running_proxy() as links, contextlib.ExitStack() as stack:
+        url = url_of(links, QUIET, port.grant("host", QUIET))
+        address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+        silent = [
+            stack.enter_context(
+                socket.create_connection(address, SECONDS_MAX, source_address=("127.0.0.2", 0))
+            )
+            for _ in range(8)
+        ]
+        assert silent[-1].recv(1) == b""
+        assert has_a_place(url)
+
+
 def test_a_console_that_is_quiet_for_long_stays_open(
     port: ConsolePort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
