@@ -10,16 +10,19 @@ from armillary.http.connections import is_length
 
 MALFORMED_LENGTH = "Malformed Content-Length Header."
 VERSIONS = ("HTTP/1.0", "HTTP/1.1")
+HEADERS_MAX = 200
+"""Of a request: each takes time, and a head of the greatest length has room for 16,000."""
 _SINGLE = frozenset(
     {
-        b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key",
-        b"Content-Length",
+        b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"X-Subject-Token", b"Content-Type",
+        b"Idempotency-Key", b"Content-Length",
     }
 )  # fmt: skip
 _CONTROL = re.compile(rb"[\0-\x08\n-\x1f\x7f]")
 """Not the tab; some of the others are stripped as blanks here, and part of a value elsewhere."""
 _HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET = re.compile(r"/(?!/)[!-~]*|\*")
+_END = b"\r\n"
 _HOST = re.compile(r"(\[[0-9A-Za-z.:%_~-]+\]|[0-9A-Za-z.%_~-]+)(:[0-9]{0,5})?")
 
 
@@ -70,9 +73,13 @@ class _HeadLines:
 
     def __init__(self, head: Any) -> None:
         self._head = head
+        self._count = 0
 
     def readline(self) -> bytes:
         line: bytes = self._head.readline()
+        self._count += 1
+        if self._count > HEADERS_MAX and line != _END:
+            raise ValueError(f"A request may have {HEADERS_MAX} headers.")
         name, colon, _ = line.partition(b":")
         if line[:1] in (b" ", b"\t"):
             raise ValueError("A header may not be folded into several lines.")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from armillary.http.connections import Limits, Outgoing, crowded_out
+from armillary.http.request_head import HEADERS_MAX
 from armillary.http.server import HttpServer
 from armillary.http.slow_readers import beyond_room
 from armillary.http.tls import TlsFiles
@@ -390,3 +391,13 @@ def test_a_head_with_many_blanks_is_refused_immediately(serve: Callable[..., Htt
         blanks = b" " * 1_000_000
         client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1" + blanks + b"x\r\n\r\n")
         assert read_all(client).startswith(b"HTTP/1.1 400")
+
+
+def test_a_head_of_many_lines_is_refused_immediately(serve: Callable[..., HttpServer]) -> None:
+    """A small request would take as long as twenty others."""
+    server = serve()
+    for count, status in ((HEADERS_MAX - 2, b"200"), (HEADERS_MAX, b"400"), (16_000, b"400")):
+        with socket.create_connection(server.address, SECONDS_MAX) as client:
+            lines = b"Host: x\r\nConnection: close\r\n" + b"a:\r\n" * count
+            client.sendall(b"GET / HTTP/1.1\r\n" + lines + b"\r\n")
+            assert read_all(client).startswith(b"HTTP/1.1 " + status)
