@@ -1,4 +1,4 @@
-"""Bound on expensive work that a user's requests make this process do, such as making keys.
+"""Rate limit of expensive requests: a token bucket for each user, of work such as making keys.
 
 Most requests cost a process little more than it costs a client to send them. A few do not: there a
 single user with a loop could keep a CPU busy. Such work is counted in units of about 0.1 s of it.
