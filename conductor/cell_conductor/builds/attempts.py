@@ -189,7 +189,9 @@ def _exhausted(session: Session, instance: models.Instance) -> InstanceFault:
         if event.event == actions.CLAIM_EVENT
     ]
     count = "1 attempt" if len(failed) == 1 else f"{len(failed)} attempts"
-    error = exception.MaxRetriesExceeded(reason=f"{count} failed; no alternate host is left.")
+    last = f" Last: {failed[-1].message}" if failed else ""
+    reason = f"{count} failed; no alternate host is left.{last}"
+    error = exception.MaxRetriesExceeded(reason=reason)
     return InstanceFault.from_values(
         instance_uuid=instance.uuid,
         attempt=0,

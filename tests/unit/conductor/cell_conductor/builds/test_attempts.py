@@ -74,7 +74,7 @@ def test_a_refused_alternate_is_an_event_and_no_attempt(cell: Cell) -> None:
 
 
 def test_when_all_failed_the_user_s_message_names_no_host(cell: Cell) -> None:
-    """It says how many attempts failed; administrators read each of them in the details."""
+    """It says how many attempts failed, and why the last; the details have all of them."""
     cell.failing.update({"alpha": True, "beta": True})
     cell.placement.full.add(node_uuid("gamma"))
     request = build(cell, "alpha", "beta", "gamma")
@@ -82,7 +82,7 @@ def test_when_all_failed_the_user_s_message_names_no_host(cell: Cell) -> None:
     assert fault is not None
     assert fault.message == (
         "Exceeded the maximum number of build attempts. "
-        "2 attempts failed; no alternate host is left."
+        "2 attempts failed; no alternate host is left. Last: The build failed."
     )
     assert fault.details == (
         "attempt 1 on alpha: no space left on device; "
