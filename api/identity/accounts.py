@@ -77,6 +77,10 @@ def _regions(call: Call) -> Iterable[Document]:
     }  # fmt: skip
 
 
+_OF_OTHERS = frozenset(
+    {"group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to"}
+)
+"""Filters of role assignments that none here fits."""
 USERS = Collection("users", "user", _users)
 PROJECTS = Collection("projects", "project", _projects)
 ROLES = Collection("roles", "role", _roles)
@@ -119,7 +123,9 @@ def groups_of_user(call: Call) -> Answer:
 
 
 def role_assignments(call: Call) -> Answer:
-    """List who has which role in which project."""
+    """List who has which role in which project; none is a group's, or for a domain or system."""
+    if not _OF_OTHERS.isdisjoint(call.query):
+        return Answer(listed(call, "role_assignments", []))
     accounts = call.identity.accounts()
     found = [
         _assignment(call, user, accounts.projects[project_id], role)

@@ -162,7 +162,8 @@ def make_accounts(content: Mapping[str, Any], bearers: Iterable[Bearer]) -> Acco
             continue
         projects.setdefault(project_id, Project(project_id, project_id))
         user = users.get(user_id) or User(user_id, user_id)
-        merged = {**user.roles, project_id: (*user.roles.get(project_id, ()), *roles)}
+        every = dict.fromkeys((*user.roles.get(project_id, ()), *roles))
+        merged = {**user.roles, project_id: tuple(every)}
         users[user_id] = User(
             user.id, user.name, user.password, user.default_project_id or project_id,
             user.is_enabled, roles=merged,

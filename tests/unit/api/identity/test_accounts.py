@@ -86,6 +86,15 @@ def test_who_has_which_role(web: Client) -> None:
     assert found == {("stars", "member"), ("moons", "reader")}
 
 
+@pytest.mark.parametrize(
+    "query", ["scope.domain.id=default", "scope.system=all", "group.id=g", "user.id=bob"]
+)
+def test_no_role_is_for_a_domain_or_the_system_or_a_group(web: Client, query: str) -> None:
+    """A role in a project is not shown as one of them."""
+    found = get(web, f"{V3}/role_assignments?{query}", log_in(web, "root"))
+    assert found.json["role_assignments"] == []
+
+
 def test_the_catalogue_shows_configured_addresses(web: Client, conf: cfg.ConfigOpts) -> None:
     """With the project's id in them where it is asked for."""
     conf.set_override(

@@ -15,6 +15,12 @@ def test_the_users_of_tokens_are_accounts() -> None:
     assert sorted(accounts.projects) == ["moons", "stars"]
 
 
+def test_a_role_of_several_tokens_is_listed_once() -> None:
+    tokens = [("bob", "stars", ("member", "reader")), ("bob", "stars", ("reader", "admin"))]
+    accounts = make_accounts({}, tokens)
+    assert accounts.users["bob"].roles == {"stars": ("member", "reader", "admin")}
+
+
 def test_ids_may_differ_from_names() -> None:
     content = {
         "projects": [{"name": "Night Sky", "id": "p1"}],
