@@ -34,9 +34,7 @@ class Access:
         Raises ``ConfigurationError`` for an invalid token file or policy, and for no authentication
         on a non-loopback address.
         """
-        require_authentication_or_loopback(
-            conf, "[api] bind_host", conf.api.bind_host, instead="keystone or token_file"
-        )
+        require_authentication_or_loopback(conf, "[api] bind_host", conf.api.bind_host)
         is_built_in = conf.api.auth_strategy == "token_file"
         identity = BuiltInIdentity.from_conf(conf) if is_built_in else None
         return cls(Enforcer(conf, RULES), make_authenticate(conf, identity=identity), identity)

@@ -27,7 +27,7 @@ from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
 from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
-from rpc.signing.push import CELL_TOPICS, LOOK_SECONDS, TrustPush
+from rpc.signing.push import CELL_TOPICS, TrustPush
 from rpc.transport import Bus
 
 LOG = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class CellConductorManager:
             self._versions.on_top.task(),
             self._clock.task(),
             PeriodicTask("listen", guard.interval_seconds, guard.listen),
-            PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
+            self._trust.task(),
             factories.with_jitter("recover", recovery_seconds, self._recovery.run),
             *self._updates.periodic_tasks(),
             *self._hosts.periodic_tasks(),

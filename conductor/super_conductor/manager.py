@@ -27,7 +27,7 @@ from objects.pci import pci
 from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.signing.place import zone_scope
-from rpc.signing.push import LOOK_SECONDS, TOP_TOPICS, TrustPush
+from rpc.signing.push import TOP_TOPICS, TrustPush
 from rpc.transport import Bus, MakeBus
 from scheduler.interface import SchedulerAPI
 
@@ -128,7 +128,7 @@ class SuperConductorManager:
         return [
             self._versions.task(),
             self._clock.task(),
-            PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
+            self._trust.task(),
             *self._workflows.periodic_tasks(),
             *self._housekeeping.periodic_tasks(),
         ]

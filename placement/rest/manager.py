@@ -65,9 +65,7 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
     Raises ``ConfigurationError``, also for an API without authentication on a non-loopback address.
     """
     options = conf.placement
-    require_authentication_or_loopback(
-        conf, "[placement] rest_bind_host", options.rest_bind_host, instead="keystone or token_file"
-    )
+    require_authentication_or_loopback(conf, "[placement] rest_bind_host", options.rest_bind_host)
     return HttpServer(
         guarded(
             make_app(conf, engine),

@@ -1,11 +1,12 @@
 """Distribution of trust lists by fanout to the servers of some topics."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import oslo_messaging
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import admin_context
 from rpc.authority import BASE_NAMESPACE
 from rpc.signing.trust import AGENTS
@@ -26,20 +27,16 @@ _HEARS_AGENTS = frozenset({"conductor", "host_states"})
 class TrustPush:
     """Pushes this process's lists to all servers of some topics of one bus."""
 
-    def __init__(
-        self,
-        bus: Bus,
-        topics: Sequence[str],
-        *,
-        period_seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, bus: Bus, topics: Sequence[str], *, period_seconds: float) -> None:
         self._trusted = bus.message_signer.trusted if bus.message_signer is not None else []
         self._period_seconds = period_seconds
-        self._clock = clock
         self._all_at = float("-inf")
         self._pushed: dict[str, str] = {}
         self._clients = {topic: bus.client(topic, version="1.1") for topic in topics}
+
+    def task(self) -> PeriodicTask:
+        """Return the periodic task that pushes."""
+        return PeriodicTask("push-trust", LOOK_SECONDS, self.push)
 
     def push(self) -> None:
         """Cast to the servers each list that changed since the last push, or all once a period.
@@ -47,7 +44,7 @@ class TrustPush:
         So a revoked key is refused everywhere within seconds, and a server that missed a list gets
         it later; one that it has is ignored. Raises RpcUnavailable if the broker is unavailable.
         """
-        now = self._clock()
+        now = time.monotonic()
         are_all_due = now - self._all_at >= self._period_seconds
         for trusted in self._trusted:
             trusted.current()

@@ -41,20 +41,13 @@ class HostHeartbeats:
     """Heartbeats of a cell's hosts, as far as they are kept by the driver."""
 
     def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        driver: ServiceGroupDriver,
-        *,
-        database: Database,
-        now: Clock,
-        monotonic: Clock = time.monotonic,
+        self, conf: cfg.ConfigOpts, driver: ServiceGroupDriver, *, database: Database, now: Clock
     ) -> None:
         self._conf = conf
         self._driver = driver
         self._database = database
         self._now = now
-        self._monotonic = monotonic
-        self._outage = OutageLog(LOG, f"The store of heartbeats ({OPTION})", clock=monotonic)
+        self._outage = OutageLog(LOG, f"The store of heartbeats ({OPTION})")
         self._paused_until = 0.0
 
     def keep(
@@ -106,12 +99,12 @@ class HostHeartbeats:
 
     def _call(self, fn: Callable[[], T]) -> T | None:
         """Return the driver's answer; None if it fails, or has failed a moment ago."""
-        if self._monotonic() < self._paused_until:
+        if time.monotonic() < self._paused_until:
             return None
         try:
             answer = fn()
         except Exception as error:  # a plugin can raise anything
-            self._paused_until = self._monotonic() + PAUSE_SECONDS
+            self._paused_until = time.monotonic() + PAUSE_SECONDS
             self._outage.failed(f"{error}; heartbeats go to the database")
             return None
         self._outage.succeeded()

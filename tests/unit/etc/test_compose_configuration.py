@@ -72,9 +72,7 @@ def _permissions(account: str, vhost: str) -> broker_accounts.Permissions:
 def test_the_api_may_listen_for_everybody_as_tokens_are_asked_for() -> None:
     """The file with the tokens is where the API looks for it."""
     conf = load("api")
-    require_authentication_or_loopback(
-        conf, "[api] bind_host", conf.api.bind_host, instead="token_file"
-    )
+    require_authentication_or_loopback(conf, "[api] bind_host", conf.api.bind_host)
     assert conf.api.token_file == f"{IN_CONTAINER}tokens.yaml"
 
 
