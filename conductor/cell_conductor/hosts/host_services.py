@@ -16,6 +16,7 @@ from armillary import exception
 from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from armillary.db.database import note
+from armillary.identifiers import is_host_name
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.hosts import agent_runs
 from conductor.cell_conductor.hosts.host_heartbeats import HostHeartbeats
@@ -47,7 +48,6 @@ from objects.hosts.service import Service
 LOG = logging.getLogger(__name__)
 
 HOSTS_MAX = 10_000
-NAME_LENGTH_MAX = 255
 WATCH_BATCH_SIZE = 500
 
 
@@ -427,8 +427,9 @@ def _check_names(agent: str, hosts: Sequence[str]) -> None:
             reason=f"got {len(hosts)} hosts in one report, at most {HOSTS_MAX} are allowed"
         )
     for name in (agent, *hosts):
-        if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH_MAX or "\n" in name:
+        if not is_host_name(name):
             raise exception.Invalid(
-                reason=f"{str(name)[:80]!r} is not a valid name of an agent or host: "
-                f"a name has 1 to {NAME_LENGTH_MAX} characters in one line"
+                reason=f"{str(name)[:80]!r} is not a valid name of an agent or host: a name has at "
+                "most 255 letters, digits and . _ : @ -, and begins and ends with a letter, a "
+                "digit or _"
             )

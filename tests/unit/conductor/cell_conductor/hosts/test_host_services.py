@@ -109,11 +109,18 @@ def test_a_host_that_is_forced_down_still_belongs_to_the_agent_that_lives(cell: 
 
 @pytest.mark.parametrize(
     ("agent", "host"),
-    [("", "a"), ("agent", ""), ("agent", "x" * 256), ("agent", "two\nlines")],
-    ids=["no-agent", "no-host", "too-long", "two-lines"],
+    [
+        ("", "a"),
+        ("agent", ""),
+        ("agent", "x" * 256),
+        ("agent", "two\nlines"),
+        ("agent", ".."),
+        ("a/b", "a"),
+    ],
+    ids=["no-agent", "no-host", "too-long", "two-lines", "a-folder", "a-path"],
 )
 def test_names_out_of_bounds_are_refused(cell: Cell, agent: str, host: str) -> None:
-    """A name has 1 to 255 characters in one line: host states travel as lines."""
+    """Names of hosts are parts of lines, files and addresses of pages."""
     with pytest.raises(exception.Invalid, match="name of an agent or host"):
         report(cell, agent, host)
 
