@@ -136,6 +136,8 @@ def _not_rebuilt(step: Step, error: exception.ArmillaryError) -> exception.Armil
     reason = _reason(error)
     try:
         was_on = step.driver.put_back(step.instance, step.place)
+    except exception.Unavailable as failure:
+        raise Postponed(f"{reason}; {_reason(failure)}") from failure
     except exception.ArmillaryError as failure:
         _find_here(step, reason)
         aside = step.fail(
