@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 
 from armillary import exception
@@ -24,9 +25,9 @@ BATCH_SIZE_MAX = 100
 """Maximum number of reports in one message."""
 BACKOFF = Backoff(0.5, 30.0, jitter=0.5)
 REFUSAL_KEEP_SECONDS = 600.0
+"""Seconds to remember a rejected report; after that it was removed from the journal."""
 UNASKED = frozenset({Kind.INSTANCE_ENDED, Kind.POWER_CHANGED})
 """Reports of what no request asked for."""
-"""Seconds to remember a rejected report; after that it was removed from the journal."""
 
 OnStale = Callable[[Report], None]
 
@@ -50,6 +51,7 @@ class Outbox:
         self._env = env
         self._on_stale = on_stale
         self._clock = clock
+        self._run = uuid.uuid4()
         self._senders = senders
         self._loop = WakeableLoop(f"{env.agent}-outbox", self.step)
         self._outage = OutageLog(LOG, "the cell conductor (reports)")
@@ -149,7 +151,7 @@ class Outbox:
             self._note_refusal(report, error)
 
     def _call(self, report: Report) -> str:
-        context = _context_of(report)
+        context = self._context_of(report)
         where = (self._env.agent, report.host, report.instance_uuid)
         result = report.result
         match report.kind:
@@ -183,6 +185,20 @@ class Outbox:
                     answer=result.answer,
                     fault=result.fault,
                 )
+
+    def _context_of(self, report: Report) -> RequestContext:
+        """Return the context of a delivery: that of the instance's last request.
+
+        What no request asked for may happen again: with the same request ID, the conductor would
+        take its report for a message that comes twice, and answer it from its record. Deliveries of
+        one report have one ID: it takes a late one for what it is.
+        """
+        request_id = report.request_id
+        if report.kind in UNASKED:
+            request_id = f"req-{uuid.uuid5(self._run, str(report.id))}"
+        context = admin_context(request_id).for_instance(report.instance_uuid)
+        context.update_store()  # request id in this delivery's log lines
+        return context
 
     def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:
         with self._lock:
@@ -218,15 +234,3 @@ def _built(report: Report) -> BuiltReport:
     return BuiltReport(
         report.host, report.instance_uuid, report.attempt, str(report.result.power_state)
     )
-
-
-def _context_of(report: Report) -> RequestContext:
-    """Return the context of a delivery: that of the instance's last request.
-
-    What no request asked for may happen again: with the same request ID, the conductor would take
-    its report for a message that comes twice, and answer it from its record.
-    """
-    request_id = None if report.kind in UNASKED else report.request_id
-    context = admin_context(request_id).for_instance(report.instance_uuid)
-    context.update_store()  # request id in this delivery's log lines
-    return context

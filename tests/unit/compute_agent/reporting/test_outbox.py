@@ -237,3 +237,27 @@ def test_what_happens_again_is_not_taken_for_a_report_that_comes_twice(
         agent.outbox.step()
     assert [power_state for _request_id, power_state in seen] == ["paused", "running", "paused"]
     assert len({request_id for request_id, _power_state in seen}) == len(seen)
+
+
+def test_deliveries_of_one_report_have_one_request_id(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late one would else undo what came after it."""
+    instance, spec = a_build(HOST)
+    agent.conductor.expect(instance)
+    agent.build(instance, spec)
+    agent.queue.run()
+    agent.outbox.step()
+    seen: list[str] = []
+
+    def lost(context: RequestContext, *_arguments: Any, **_named: Any) -> str:
+        seen.append(str(context.request_id))
+        raise exception.RpcTimeout(method="power_changed", topic="conductor", timeout_seconds=1)
+
+    monkeypatch.setattr(agent.conductor, "power_changed", lost)
+    journal_of(agent).note_power(HOST, instance.uuid, 1, "paused", None)
+    for _ in range(3):
+        agent.outbox.step()
+        agent.now += BACKOFF.seconds(10) * 2
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
