@@ -33,14 +33,17 @@ FORMATTED = """
 TIMES = FORMATTED.replace("FUNCTION", "timeOfDay")
 PERCENTS = FORMATTED.replace("FUNCTION", "percent")
 WRITTEN = """
+  let frame;
   window.written = [];
   const write = CanvasRenderingContext2D.prototype.fillText;
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    if (frame !== document.timeline.currentTime) window.written = [];
+    frame = document.timeline.currentTime;
     if (text) window.written.push([y, x, x + this.measureText(text).width]);
     write.call(this, text, x, y);
   };
 """
-"""Notes the line, the beginning and the end of each text on the map."""
+"""Notes the line, the beginning and the end of each text on the map in the frame drawn last."""
 FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 FAST_CLOCK = "const real = Date.now; Date.now = () => real() + 7_200_000;"
 
