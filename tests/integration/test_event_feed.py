@@ -1,7 +1,6 @@
 """The event feed on RabbitMQ: several API processes, nothing left behind, no queue that grows."""
 
 import queue
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +13,8 @@ from oslo_config import cfg
 from rpc.notifications import event_feed
 from rpc.notifications.event_feed import FeedReader, FeedWriter
 from rpc.transport import Bus
-from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import NewVhost
+from tests.fixtures.brokers import NewVhost, rabbitmqctl
 from tests.fixtures.configuration import messaging_conf
 
 SECONDS_MAX = 120.0
@@ -58,22 +56,15 @@ def following(conf: cfg.ConfigOpts, url: str) -> Iterator[queue.Queue[Any]]:
         thread.join(SECONDS_MAX)
 
 
-def rabbitmqctl(url: str, command: str, vhost_option: str, *arguments: str) -> list[str]:
+def listed_of(url: str, command: str, vhost_option: str, *arguments: str) -> list[str]:
     """Return the lines that a command about the virtual host of a URL prints."""
-    words = ["rabbitmqctl", "--quiet", command, vhost_option, urlsplit(url).path.removeprefix("/")]
-    done = subprocess.run(
-        [*words, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=waiting.seconds(60),
-    )
-    return done.stdout.splitlines()
+    vhost = urlsplit(url).path.removeprefix("/")
+    return rabbitmqctl(command, vhost_option, vhost, *arguments).splitlines()
 
 
 def queues_of(url: str) -> list[list[str]]:
     """Return whether each queue is exclusive, and whether it is durable."""
-    lines = rabbitmqctl(url, "list_queues", "-p", "exclusive", "durable", "--no-table-headers")
+    lines = listed_of(url, "list_queues", "-p", "exclusive", "durable", "--no-table-headers")
     return [line.split("\t") for line in lines]
 
 
@@ -97,7 +88,7 @@ def test_reader_and_writer_come_back_after_the_broker_cut_them_off(
     with following(conf, url) as heard:
         writer.publish({"events": [1]})
         assert heard.get(timeout=SECONDS_MAX) == {"events": [1]}
-        rabbitmqctl(url, "close_all_connections", "--vhost", "a test")
+        listed_of(url, "close_all_connections", "--vhost", "a test")
         assert heard.get(timeout=SECONDS_MAX) is False
         assert heard.get(timeout=SECONDS_MAX) is True
         writer.publish({"events": [2]})

@@ -3,7 +3,6 @@
 And in every mode of trust: open, with accounts on the broker, signed, by TLS, and all together.
 """
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
-from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
+from tests.fixtures.brokers import rabbitmqctl
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.integration.trusted_zones import AccountsZone, KeysZone, SignedZone, TlsZone, introduce
 from tests.integration.zone_deployment import ZoneDeployment, tree
@@ -201,10 +200,7 @@ def test_bad_requests_are_refused(api: ZoneDeployment, sizes: dict[str, str]) ->
 def test_without_a_scheduler_there_is_no_queue_for_one(api: ZoneDeployment) -> None:
     """In the library form the super conductor decides by itself."""
     vhost = api.virtual_hosts()[0]
-    listed = subprocess.run(
-        ["rabbitmqctl", "--quiet", "list_queues", "-p", vhost, "name"],
-        capture_output=True, text=True, check=True, timeout=waiting.seconds(60),
-    ).stdout.split()  # fmt: skip
+    listed = rabbitmqctl("list_queues", "-p", vhost, "name").split()
     has_process = any(name.startswith("scheduler") for name in api.processes)
     assert any(name.startswith("scheduler") for name in listed) == has_process
 

@@ -1,12 +1,10 @@
 """The databases and brokers lent to tests are fresh, and leave nothing behind."""
 
-import subprocess
-
 import pytest
 import sqlalchemy
 from sqlalchemy.engine import make_url
 
-from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.brokers import fresh_vhost, rabbitmqctl
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.services import MARIADB, POSTGRESQL, Service
 
@@ -19,8 +17,7 @@ BOTH = [
 
 
 def vhosts() -> list[str]:
-    command = ["rabbitmqctl", "--quiet", "list_vhosts"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return rabbitmqctl("list_vhosts").split()
 
 
 def test_any_database_is_empty(any_database_url: str) -> None:

@@ -5,7 +5,6 @@ import json
 import logging
 import queue
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import Broker, close_connections, evaluate
+from tests.fixtures.brokers import Broker, close_connections, evaluate, rabbitmqctl
 from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import RABBITMQ, leave_out
@@ -453,9 +452,6 @@ def _cut(bus: Bus) -> None:
 def queues_of(broker: Broker) -> list[dict[str, Any]]:
     vhost = urlsplit(broker.url).path.removeprefix("/")
     columns = ["name", "type", "durable", "exclusive"]
-    found = subprocess.run(
-        ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
-        capture_output=True, check=True, timeout=waiting.seconds(60),
-    )  # fmt: skip
-    queues: list[dict[str, Any]] = json.loads(found.stdout)
+    listed = rabbitmqctl("--formatter", "json", "list_queues", "-p", vhost, *columns)
+    queues: list[dict[str, Any]] = json.loads(listed)
     return queues

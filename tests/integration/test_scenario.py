@@ -5,13 +5,12 @@ with a conductor and two agents each; one host fails all its builds.
 """
 
 import json
-import subprocess
 import time
 
 import pytest
 
-from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
+from tests.fixtures.brokers import rabbitmqctl
 from tests.fixtures.checks.ledger import (
     assert_all_active,
     assert_nothing_is_lost,
@@ -189,10 +188,4 @@ def test_no_queue_is_of_a_kind_that_newer_brokers_refuse(deployment, small):
 
 def queues_of(vhost):
     columns = ["name", "type", "durable", "exclusive"]
-    found = subprocess.run(
-        ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
-        capture_output=True,
-        check=True,
-        timeout=waiting.seconds(60),
-    )
-    return json.loads(found.stdout)
+    return json.loads(rabbitmqctl("--formatter", "json", "list_queues", "-p", vhost, *columns))
