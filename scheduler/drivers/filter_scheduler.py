@@ -26,7 +26,7 @@ from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.candidate_hosts import ledger_for
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.numa_usage import CellDemand
+from scheduler.hosts.numa.numa_usage import CellDemand
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Derive, of_hosts
 from scheduler.plugins.loading import CannotDecide, PluginFailed

@@ -15,8 +15,13 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.numa_fit import NumaFit
-from scheduler.hosts.numa_usage import NumaTopologyCache, offered, wanted_devices, wanted_topology
+from scheduler.hosts.numa.numa_fit import NumaFit
+from scheduler.hosts.numa.numa_usage import (
+    NumaTopologyCache,
+    offered,
+    wanted_devices,
+    wanted_topology,
+)
 
 _RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 

@@ -12,7 +12,7 @@ from scheduler import filters
 from scheduler.hosts.derived_columns import HostClasses, once_per_class
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.numa_usage import offered, wanted_devices
+from scheduler.hosts.numa.numa_usage import offered, wanted_devices
 
 
 class PciPassthroughFilter(filters.BaseHostFilter):

@@ -9,7 +9,7 @@ import numpy as np
 from objects.allocations.allocation_candidates import AllocationRequest
 from scheduler.explain.reasons import Report
 from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Numbers
-from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
+from scheduler.hosts.numa.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.usage import Positions, Shortage, Usage
 
 _FREE_DISK = "free_disk_mb"

@@ -17,7 +17,7 @@ from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.copy_on_write import CopyOnWriteColumns
 from scheduler.hosts.host_store_columns import ReportedColumns
 from scheduler.hosts.host_table import Column, HostTable, Snapshot
-from scheduler.hosts.numa_usage import CellDemand
+from scheduler.hosts.numa.numa_usage import CellDemand
 from scheduler.hosts.rows_by_id import NamedIds, RowsById
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.unreported_claims import UnreportedClaims, with_demands

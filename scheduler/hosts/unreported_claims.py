@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from scheduler.hosts.copy_on_write import CopyOnWriteColumns
 from scheduler.hosts.host_table import Column
-from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells
+from scheduler.hosts.numa.numa_usage import RATIOS, CellDemand, Cells
 
 
 @dataclasses.dataclass(slots=True)

@@ -9,11 +9,11 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
-from scheduler.hosts import numa_usage
 from scheduler.hosts.cached_hosts import ReportedUsage
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.numa_usage import (
+from scheduler.hosts.numa import numa_usage
+from scheduler.hosts.numa.numa_usage import (
     CellDemand,
     HostTopologyDict,
     NumaTopologyCache,

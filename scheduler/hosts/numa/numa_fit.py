@@ -21,7 +21,7 @@ from objects.numa.fitting import demand_key, is_search_exhaustive
 from objects.pci import pci
 from scheduler.hosts.derived_columns import Derived, HostClasses, Reports, once_per_class
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
-from scheduler.hosts.numa_usage import NumaTopologyCache
+from scheduler.hosts.numa.numa_usage import NumaTopologyCache
 from scheduler.hosts.usage import Positions
 
 NOT_COUNTABLE = -1

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from objects import numa
 from objects.numa.cell_columns import BASE, CELLS_MAX, PAGES, THREADS, CellFact
 from objects.pci import pci
-from scheduler.hosts import numa_fit
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.numa_fit import NOT_COUNTABLE, NumaColumns, NumaFit
-from scheduler.hosts.numa_usage import HostTopologyDict, NumaTopologyCache
+from scheduler.hosts.numa import numa_fit
+from scheduler.hosts.numa.numa_fit import NOT_COUNTABLE, NumaColumns, NumaFit
+from scheduler.hosts.numa.numa_usage import HostTopologyDict, NumaTopologyCache
 from tests.fixtures import numa_fleets
 from tests.fixtures.examples import examples
 from tests.fixtures.numa_fleets import (

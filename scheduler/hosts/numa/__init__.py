@@ -1,0 +1,1 @@
+"""NUMA cells and PCI devices of hosts: what is in use, and which hosts a guest fits on."""
