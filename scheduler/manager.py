@@ -37,9 +37,9 @@ from rpc.version_caps import ConfiguredCap, OldestServices
 from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts import host_columns
-from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.instance_info import InstanceInfo
-from scheduler.hosts.state_sync import StateSync
+from scheduler.hosts.store.host_store import HostStore
+from scheduler.hosts.store.instance_info import InstanceInfo
+from scheduler.hosts.store.state_sync import StateSync
 from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.pools.pool_schedulers import PoolSchedulers

@@ -14,7 +14,7 @@ from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
 from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from simulator.events import Timeline
 from simulator.fleet.host_report import aggregates_of, batch_of, providers_of, uuid_of
 from simulator.fleet.host_states import HostStates

@@ -33,8 +33,8 @@ from objects.request_spec import RequestSpec
 from placement.ledger.group_places import GroupPlaces, place_of
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.store.host_store import HostStore
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.configuration import messaging_conf
 

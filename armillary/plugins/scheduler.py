@@ -12,8 +12,8 @@ from scheduler.filters import BaseHostFilter, per_distinct
 from scheduler.hosts.aggregate_metadata import NumberOverride
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.plugins.loading import CannotDecide
 from scheduler.pools.weigher import PoolWeigher
 from scheduler.request.scheduling_request import SchedulingRequest

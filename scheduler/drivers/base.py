@@ -12,7 +12,7 @@ from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.plugins import loading
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 

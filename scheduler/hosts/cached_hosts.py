@@ -18,9 +18,9 @@ from objects.allocations.allocation_candidates import AllocationRequest
 from objects.hosts import host_attributes
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import Column, HostTable, Snapshot
 from scheduler.hosts.numa.numa_usage import CellDemand
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.hosts.usage import Positions, Usage
 
 Figures = dict[str, npt.NDArray[Any]]

@@ -7,10 +7,10 @@ import numpy as np
 
 from objects.allocations.allocation_candidates import AllocationCandidates
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import Mask
 from scheduler.hosts.numa.numa_usage import CellDemand
-from scheduler.hosts.rows_by_id import NamedIds
+from scheduler.hosts.store.host_store import HostStore
+from scheduler.hosts.store.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import DeriveOf, TreeUsage, Usage
 

@@ -11,7 +11,7 @@ from objects.claims.resource_kinds import ResourceKind
 from objects.hosts.host_states import HostStateBatch
 from placement.interface import PlacementAPI
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 
 POOLS_CELL_UUID = "00000000-0000-4000-8000-706f6f6c7300"
 """In place of a cell's UUID: pools belong to no cell, so each is an alternate of the others."""

@@ -17,7 +17,7 @@ from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import RuledOut
 from placement.interface import PlacementAPI
 from scheduler.explain.trace import NearestMiss
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.request import resource_query
 
 LOG = logging.getLogger(__name__)

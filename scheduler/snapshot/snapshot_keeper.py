@@ -17,7 +17,7 @@ from armillary.version import version_string
 from objects.aggregate import Aggregate
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.snapshot import snapshot_file
 from scheduler.snapshot.snapshot_file import Record, SnapshotUnusable
 from scheduler.zones.children import Children

@@ -25,7 +25,7 @@ from rpc.transport import Bus, MakeBus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.zone_scheduler import ZoneScheduler, ZoneSearchingScheduler
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.pools.pool_schedulers import PoolSchedulers
 from scheduler.zones.capabilities import Capabilities, is_worth_pushing
 from scheduler.zones.children import Children, State

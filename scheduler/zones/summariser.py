@@ -12,8 +12,8 @@ from oslo_config import cfg
 
 from armillary.logs.outage_log import OutageLog
 from objects.zones.zone_summary import ProviderCapabilities, ZoneSummary
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.zones import capabilities, zone_counts
 from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.children import Child, Children

@@ -20,7 +20,7 @@ from objects.zones.zone_summary import ZoneSummary
 from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.zones.children import Children
 from scheduler.zones.search import ZoneSearch
 from scheduler.zones.summariser import Summariser

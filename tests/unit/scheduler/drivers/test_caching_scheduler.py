@@ -8,7 +8,7 @@ import pytest
 from armillary import exception
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.caching_scheduler import CachingScheduler
-from scheduler.hosts.host_store import HostStore, Outcome
+from scheduler.hosts.store.host_store import HostStore, Outcome
 from tests.builders import a_flavor
 from tests.fleets import Clock, Host, a_batch, a_fleet, a_host, a_request_spec, scheduling_conf
 from tests.unit.scheduler.drivers.drivers import a_driver_of, rows, select

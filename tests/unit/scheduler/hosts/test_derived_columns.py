@@ -9,8 +9,8 @@ import pytest
 from scheduler.hosts import derived_columns
 from scheduler.hosts.derived_columns import Derived, HostClasses, Reports, once_per_class
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.store.host_store import HostStore
 from tests.fleets import Host, a_batch, a_fleet, some_hosts
 
 

@@ -18,7 +18,7 @@ from objects.traces.explanation import CandidatesExplanation, GroupExplanation, 
 from placement.engine import PlacementEngine
 from scheduler.explain.trace import NearestMiss
 from scheduler.hosts.candidate_hosts import hosts_and_offers
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 from scheduler.hosts.usage import TreeUsage
 from scheduler.request import candidates
 from scheduler.request.candidates import join

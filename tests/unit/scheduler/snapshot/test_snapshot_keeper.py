@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from objects.hosts import host_attributes
-from scheduler.hosts.host_store import HostStore, Outcome
+from scheduler.hosts.store.host_store import HostStore, Outcome
 from scheduler.snapshot.snapshot_keeper import SnapshotKeeper
 from scheduler.zones.children import Children
 from tests.builders import a_uuid, an_aggregate

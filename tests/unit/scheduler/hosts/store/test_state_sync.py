@@ -9,8 +9,8 @@ import pytest
 
 from armillary import exception
 from objects.hosts.host_states import HostStateBatch
-from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.state_sync import StateSync
+from scheduler.hosts.store.host_store import HostStore
+from scheduler.hosts.store.state_sync import StateSync
 from tests.builders import an_aggregate
 from tests.fleets import CELL, OTHER_CELL, a_batch, a_host, scheduling_conf
 

@@ -10,8 +10,8 @@ import pytest
 
 from armillary import exception
 from objects.hosts.host_states import HostStateBatch
-from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.state_sync import StateSync
+from scheduler.hosts.store.host_store import HostStore
+from scheduler.hosts.store.state_sync import StateSync
 from tests.builders import a_uuid
 from tests.fixtures.waiting import Deadline
 from tests.fleets import CELL, OTHER_CELL, Host, a_batch, a_host, scheduling_conf

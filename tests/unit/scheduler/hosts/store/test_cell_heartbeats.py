@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.hosts.cell_heartbeats import CellHeartbeats
+from scheduler.hosts.store.cell_heartbeats import CellHeartbeats
 from tests.fleets import CELL, OTHER_CELL, Clock, scheduling_conf
 
 BOTH = {CELL, OTHER_CELL}

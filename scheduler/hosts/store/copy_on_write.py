@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from scheduler.hosts import host_store_columns
 from scheduler.hosts.host_table import Column
+from scheduler.hosts.store import host_store_columns
 
 _ROWS_MIN = 64
 

@@ -18,8 +18,8 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.host_ownership import HostOwnership
-from scheduler.hosts.host_store import HostStore, Outcome
+from scheduler.hosts.store.host_ownership import HostOwnership
+from scheduler.hosts.store.host_store import HostStore, Outcome
 
 LOG = logging.getLogger(__name__)
 

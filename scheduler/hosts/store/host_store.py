@@ -11,16 +11,16 @@ import numpy as np
 from oslo_config import cfg
 
 from objects.hosts.host_states import HostStateBatch
-from scheduler.hosts import host_store_columns
-from scheduler.hosts.cell_heartbeats import CellHeartbeats
 from scheduler.hosts.cluster_metadata import ClusterMetadata
-from scheduler.hosts.copy_on_write import CopyOnWriteColumns
-from scheduler.hosts.host_store_columns import ReportedColumns
 from scheduler.hosts.host_table import Column, HostTable, Snapshot
 from scheduler.hosts.numa.numa_usage import CellDemand
-from scheduler.hosts.rows_by_id import NamedIds, RowsById
+from scheduler.hosts.store import host_store_columns
+from scheduler.hosts.store.cell_heartbeats import CellHeartbeats
+from scheduler.hosts.store.copy_on_write import CopyOnWriteColumns
+from scheduler.hosts.store.host_store_columns import ReportedColumns
+from scheduler.hosts.store.rows_by_id import NamedIds, RowsById
+from scheduler.hosts.store.unreported_claims import UnreportedClaims, with_demands
 from scheduler.hosts.tie_order import TieOrder
-from scheduler.hosts.unreported_claims import UnreportedClaims, with_demands
 from scheduler.hosts.usage import Positions
 
 LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import Signer
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store.host_store import HostStore
 
 LOG = logging.getLogger(__name__)
 

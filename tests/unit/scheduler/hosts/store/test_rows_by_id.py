@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scheduler.hosts.rows_by_id import NamedIds, RowsById
+from scheduler.hosts.store.rows_by_id import NamedIds, RowsById
 
 MEANING = object()
 

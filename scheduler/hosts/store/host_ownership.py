@@ -16,8 +16,8 @@ from armillary.context import admin_context
 from armillary.metrics import service_metrics
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.hosts.host_states import HostStateBatch
-from scheduler.hosts import host_store_columns
-from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.store import host_store_columns
+from scheduler.hosts.store.host_store import HostStore
 
 LOG = logging.getLogger(__name__)
 

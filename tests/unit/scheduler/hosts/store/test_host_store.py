@@ -8,8 +8,8 @@ from objects.hosts.host_states import HostStateBatch
 from objects.pci import pci
 from objects.pci.pci import PciRequest
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_store import HostStore, Outcome
 from scheduler.hosts.numa.numa_usage import CellDemand
+from scheduler.hosts.store.host_store import HostStore, Outcome
 from tests.builders import a_uuid
 from tests.fleets import (
     CELL,

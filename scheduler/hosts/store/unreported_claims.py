@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
-from scheduler.hosts.copy_on_write import CopyOnWriteColumns
 from scheduler.hosts.host_table import Column
 from scheduler.hosts.numa.numa_usage import RATIOS, CellDemand, Cells
+from scheduler.hosts.store.copy_on_write import CopyOnWriteColumns
 
 
 @dataclasses.dataclass(slots=True)

@@ -6,8 +6,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import Signer
-from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.instance_info import InstanceInfo
+from scheduler.hosts.store.host_store import HostStore
+from scheduler.hosts.store.instance_info import InstanceInfo
 from tests.builders import a_uuid
 from tests.fleets import CELL, OTHER_CELL, Clock, Host, a_batch, a_fleet, a_host, scheduling_conf
 
