@@ -26,8 +26,8 @@ from armillary import exception
 from armillary.consoles.grant_checks import GRANT_HEADER
 from armillary.http import call
 from armillary.http.authentication import HEADER, is_anonymous
-from armillary.http.client_gone import CLIENT_IS_GONE
 from armillary.http.own_origin import LOCAL, own_origin
+from armillary.http.wsgi.client_gone import CLIENT_IS_GONE
 from conductor.super_conductor.interface import SuperConductorAPI
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from armillary import exception
 from armillary.consoles import console_links
-from armillary.http.tls import tls_files
+from armillary.http.wsgi.tls import tls_files
 from armillary.logs import log_lines
 from programs import EXIT_CONFIGURATION
 

@@ -15,9 +15,9 @@ from oslo_config import cfg
 
 from armillary import exception, service_history
 from armillary.concurrency.periodic import PeriodicTask
-from armillary.http.server import HttpServer
-from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
+from armillary.http.wsgi.server import HttpServer
+from armillary.http.wsgi.tls import tls_files
 from armillary.service import Manager, Server
 from armillary.service.worker_count import worker_count
 from rpc.notifications import make_notifier

@@ -27,7 +27,7 @@ from armillary.consoles import handshake
 from armillary.consoles.accepting import BoundedListener
 from armillary.consoles.console_links import ConsoleKeys, ConsoleLink, open_sealed
 from armillary.consoles.grant_checks import NO_ANSWER, NO_LONGER_GRANTED, GrantChecks, NoAnswer
-from armillary.http.request_head import flaw_of_hosts, flaw_of_target
+from armillary.http.wsgi.request_head import flaw_of_hosts, flaw_of_target
 
 LOG = logging.getLogger(__name__)
 

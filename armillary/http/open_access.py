@@ -5,8 +5,8 @@ import logging
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.http.server import is_loopback
 from armillary.http.trusted_hosts import UNAUTHENTICATED
+from armillary.http.wsgi.server import is_loopback
 
 LOG = logging.getLogger(__name__)
 

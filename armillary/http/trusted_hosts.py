@@ -16,7 +16,7 @@ from oslo_config import cfg
 
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
 from armillary.http.audit import USER, action_of
-from armillary.http.server import Refusal, is_loopback
+from armillary.http.wsgi.server import Refusal, is_loopback
 from armillary.logs.line_budget import BoundedLog
 
 LOG = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ import prometheus_client
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.http.server import HttpServer, is_loopback
 from armillary.http.trusted_hosts import TrustedHosts
+from armillary.http.wsgi.server import HttpServer, is_loopback
 from armillary.metrics import service_metrics
 
 LOG = logging.getLogger(__name__)

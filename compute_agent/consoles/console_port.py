@@ -11,7 +11,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.consoles import handshake
 from armillary.consoles.accepting import accept
-from armillary.http.tls import ReloadingContext, tls_files
+from armillary.http.wsgi.tls import ReloadingContext, tls_files
 from armillary.logs.line_budget import BoundedLog
 from compute_agent.consoles.console_tokens import ConsoleTokens
 from compute_agent.virt.driver import SerialStream

@@ -10,9 +10,9 @@ from armillary import exception
 from armillary.concurrency.periodic import PeriodicRunner, PeriodicTask
 from armillary.db import Database
 from armillary.http.open_access import require_authentication_or_loopback
-from armillary.http.server import HttpServer
-from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import UNAUTHENTICATED, guarded
+from armillary.http.wsgi.server import HttpServer
+from armillary.http.wsgi.tls import tls_files
 from armillary.http.wsgi_middleware import WsgiApp
 from placement.db.preparation import prepare
 from placement.engine import PlacementEngine

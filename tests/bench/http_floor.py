@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from armillary.http.server import HttpServer
+from armillary.http.wsgi.server import HttpServer
 from tests.bench.measuring import Times, repeated
 from tests.bench.placement_clients import RestClient
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl
 
-from armillary.http.server import HttpServer
+from armillary.http.wsgi.server import HttpServer
 from tests.fixtures.programs.serving import serving
 from tests.tempest.settings import NETWORK_NAME
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from armillary.http.server import is_loopback
+from armillary.http.wsgi.server import is_loopback
 from programs import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import Record

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from armillary.http.server import is_loopback
+from armillary.http.wsgi.server import is_loopback
 from programs.operator.check_results import Result
 from programs.operator.security.inspected import API, COMPUTE, Inspected, result_of
 

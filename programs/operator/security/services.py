@@ -3,8 +3,8 @@
 import ipaddress
 from urllib.parse import urlsplit
 
-from armillary.http.server import is_loopback
 from armillary.http.trusted_hosts import UNAUTHENTICATED
+from armillary.http.wsgi.server import is_loopback
 from programs.operator.check_results import Code, Result
 from programs.operator.security.inspected import (
     API,

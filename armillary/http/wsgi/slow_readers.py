@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from armillary.http.client_network import client_network
-from armillary.http.connections import Limits, PatientConnection
+from armillary.http.wsgi.connections import Limits, PatientConnection
 
 _WAKE_BYTES = 65536
 

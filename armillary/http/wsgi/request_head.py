@@ -6,7 +6,7 @@ from typing import Any
 
 from cheroot import server as cheroot_server
 
-from armillary.http.connections import is_length
+from armillary.http.wsgi.connections import is_length
 
 MALFORMED_LENGTH = "Malformed Content-Length Header."
 VERSIONS = ("HTTP/1.0", "HTTP/1.1")

@@ -14,7 +14,7 @@ import pytest
 
 from armillary import exception
 from armillary.http.own_origin import own_origin
-from armillary.http.server import HttpServer
+from armillary.http.wsgi.server import HttpServer
 from tests.fixtures import waiting
 from tests.fixtures.programs.serving import serving
 
@@ -507,7 +507,7 @@ warnings.simplefilter("ignore")
 from armillary import concurrency
 concurrency.bootstrap(["x"], "x")
 import http.client, threading, time
-from armillary.http.server import HttpServer
+from armillary.http.wsgi.server import HttpServer
 entered = []
 def app(environ, start_response):
     entered.append(1)

@@ -17,12 +17,13 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
-from armillary.http import own_origin, request_head
-from armillary.http.chunked_body import ChunkedBody
-from armillary.http.client_gone import CLIENT_IS_GONE, is_closed_by_peer
-from armillary.http.connections import BodyRoom, Limits, PatientConnection, crowded_out
-from armillary.http.slow_readers import Sender
-from armillary.http.tls import TlsAdapter, TlsFiles
+from armillary.http import own_origin
+from armillary.http.wsgi import request_head
+from armillary.http.wsgi.chunked_body import ChunkedBody
+from armillary.http.wsgi.client_gone import CLIENT_IS_GONE, is_closed_by_peer
+from armillary.http.wsgi.connections import BodyRoom, Limits, PatientConnection, crowded_out
+from armillary.http.wsgi.slow_readers import Sender
+from armillary.http.wsgi.tls import TlsAdapter, TlsFiles
 
 LOG = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from armillary.http.connections import Limits, Outgoing, crowded_out
-from armillary.http.request_head import HEADERS_MAX
-from armillary.http.server import HttpServer
-from armillary.http.slow_readers import beyond_room
-from armillary.http.tls import TlsFiles
+from armillary.http.wsgi.connections import Limits, Outgoing, crowded_out
+from armillary.http.wsgi.request_head import HEADERS_MAX
+from armillary.http.wsgi.server import HttpServer
+from armillary.http.wsgi.slow_readers import beyond_room
+from armillary.http.wsgi.tls import TlsFiles
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api.slow_clients import SlowClients, many_files
 from tests.fixtures.programs.serving import serving

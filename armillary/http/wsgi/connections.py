@@ -21,7 +21,7 @@ from cheroot import server as cheroot_server
 from cheroot.makefile import StreamReader, StreamWriter
 
 from armillary.http.client_network import client_network
-from armillary.http.tls import NeedsMore, continue_handshake
+from armillary.http.wsgi.tls import NeedsMore, continue_handshake
 
 _PIECE_BYTES = 65536
 _REQUEST_LINE_START = re.compile(rb"[!-~]*( [^\r\n]*\r?)?")

@@ -18,8 +18,8 @@ import pytest
 import requests
 
 from armillary import exception
-from armillary.http.server import HttpServer
-from armillary.http.tls import ReloadingContext, TlsFiles, tls_files
+from armillary.http.wsgi.server import HttpServer
+from armillary.http.wsgi.tls import ReloadingContext, TlsFiles, tls_files
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures import waiting
@@ -402,8 +402,8 @@ concurrency.bootstrap(["x"], "x")
 import threading
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient
-from armillary.http.server import HttpServer
-from armillary.http.tls import TlsFiles
+from armillary.http.wsgi.server import HttpServer
+from armillary.http.wsgi.tls import TlsFiles
 def app(environ, start_response):
     start_response("200 OK", [("Content-Type", "application/json")])
     return [b'{"scheme": "%s"}' % environ["wsgi.url_scheme"].encode()]
