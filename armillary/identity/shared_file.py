@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from armillary import private_files
-from armillary.file_state import FileState, file_state
+from armillary.files.file_state import FileState, file_state
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ import yaml
 from jsonschema.exceptions import best_match
 
 from armillary import exception, times
-from armillary.file_state import FileState, file_state
+from armillary.files.file_state import FileState, file_state
 from armillary.identity import passwords
 from armillary.identity.accounts import PROJECTS_SCHEMA, USERS_SCHEMA, Accounts, make_accounts
 

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from armillary import private_files
-from armillary.file_state import FileState, file_state
+from armillary.files.file_state import FileState, file_state
 
 _KEY_BYTES = 32
 _CHARACTERS_MIN = 32

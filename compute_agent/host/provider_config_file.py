@@ -13,7 +13,8 @@ import jsonschema
 import os_traits
 import yaml
 
-from armillary import exception, strict_yaml
+from armillary import exception
+from armillary.files import strict_yaml
 from objects.hosts.operator_traits import is_of_operators
 
 LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from armillary import strict_yaml
+from armillary.files import strict_yaml
 from simulator.scenario.scenario_errors import BadScenario, Place, ScenarioError, found, path_text
 from simulator.scenario.scenario_schema import Schema
 

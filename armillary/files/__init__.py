@@ -1,0 +1,1 @@
+"""Files: those that only their owner may read, their locks and state, and strict YAML."""
