@@ -15,17 +15,10 @@ from typing import BinaryIO
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+OTHERS = 0o077
+"""The part of a mode that is about other accounts."""
 PUBLIC_MODE = 0o666
 """Of files without secrets, as far as the umask allows."""
-UMASK = 0o077
-"""For programs that create files with a mode of their own."""
-PUBLIC_UMASK = 0o022
-"""For programs that create files for other accounts to read, none to change."""
-
-
-def tighten_umask(mask: int = UMASK) -> None:
-    """Let all that this process creates, logs by libraries too, be as private as this at least."""
-    os.umask(os.umask(mask) | mask)
 
 
 def make_directory(path: Path) -> None:
@@ -60,8 +53,8 @@ def _withdraw(path: Path) -> None:
     """Withdraw others' access to a file; one that is missing or another user's is ignored."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
         mode = path.stat().st_mode
-        if mode & UMASK:
-            path.chmod(stat.S_IMODE(mode) & ~UMASK)
+        if mode & OTHERS:
+            path.chmod(stat.S_IMODE(mode) & ~OTHERS)
 
 
 def write(path: Path, text: str) -> None:

@@ -80,9 +80,9 @@ COMMANDS = {words: f"programs.operator.{place}" for words, place in _PLACES.item
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     bootstrap(argv, PROGRAM, runs_services=_ALONE.isdisjoint(argv))
-    from armillary import private_files
+    from armillary.files.umask import PUBLIC_UMASK, tighten_umask
 
-    private_files.tighten_umask(private_files.PUBLIC_UMASK)
+    tighten_umask(PUBLIC_UMASK)
     return make_app().run(list(argv))
 
 

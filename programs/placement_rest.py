@@ -37,10 +37,11 @@ def run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Run with our arguments and those for the configuration; the caller has bootstrapped."""
     from oslo_config import cfg
 
-    from armillary import exception, private_files
+    from armillary import exception
     from armillary.conf import loader
+    from armillary.files.umask import tighten_umask
 
-    private_files.tighten_umask()
+    tighten_umask()
     conf = cfg.CONF
     try:
         loader.load(conf, rest, BINARY)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from armillary import exception, private_files
+from armillary import exception
 from armillary.conf import loader
+from armillary.files.umask import tighten_umask
 from armillary.service import Manager, launch
 from programs import EXIT_CONFIGURATION
 from programs.bus_factory import bus_maker
@@ -24,7 +25,7 @@ def run(
     ``make`` gets the configuration, ``[DEFAULT] transport_url`` and a bus factory. A configuration
     error is reported in one line on standard error.
     """
-    private_files.tighten_umask()
+    tighten_umask()
     conf = cfg.CONF
     try:
         loader.load(conf, argv, binary)

@@ -19,6 +19,7 @@ from oslo_config import cfg
 from api.console.links import PLAIN_PATH, ConsoleLinks
 from armillary import exception, private_files
 from armillary.conf import loader
+from armillary.files.umask import tighten_umask
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
 from programs import EXIT_CONFIGURATION, clouds_yaml, own_token, up_checks, wiring
@@ -44,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     The caller has bootstrapped concurrency.
     """
     arguments = up_parser().parse_args(argv)
-    private_files.tighten_umask()
+    tighten_umask()
     conf = cfg.CONF
     try:
         _load(conf, arguments)

@@ -1,1 +1,1 @@
-"""Files: those that only their owner may read, their locks and state, and strict YAML."""
+"""Files: those that only their owner may read, umask and state, and strict YAML."""

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from armillary import private_files
+from armillary.files.umask import UMASK
 
 PROGRAM = "qemu-img"
 TIMEOUT_SECONDS = 600
@@ -204,7 +204,7 @@ def _run(
         subprocess.run(  # noqa: S603 - fixed program, no shell
             command, check=True, stdout=output, stderr=subprocess.PIPE, text=True,
             timeout=timeout, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
-            umask=private_files.UMASK,
+            umask=UMASK,
         )  # fmt: skip
     except subprocess.CalledProcessError as error:
         said = (error.stderr or "").strip() or f"exit code {error.returncode}"
