@@ -19,9 +19,9 @@ from oslo_config import cfg
 
 from armillary import conf as configuration
 from armillary.conf import audit as options
+from armillary.files.private_files import FILE_MODE
 from armillary.logs.outage_log import OutageLog
 from armillary.metrics import service_metrics
-from armillary.private_files import FILE_MODE
 
 LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from oslo_config import cfg
 
-from armillary import private_files
+from armillary.files import private_files
 from programs import own_token
 
 FILE = "clouds.yaml"

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from armillary import private_files
+from armillary.files import private_files
 
 LOG = logging.getLogger(__name__)
 

@@ -17,8 +17,9 @@ from typing import Any
 from oslo_config import cfg
 
 from api.console.links import PLAIN_PATH, ConsoleLinks
-from armillary import exception, private_files
+from armillary import exception
 from armillary.conf import loader
+from armillary.files import private_files
 from armillary.files.umask import tighten_umask
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells

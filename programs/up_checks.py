@@ -8,7 +8,8 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from compute_agent.virt.simulated.simulated_hosts import parse_hosts
 
 LOCK_FILE = "up.lock"

@@ -12,7 +12,8 @@ from pathlib import Path
 from oslo_config import cfg
 
 from api.console.sessions import Seal
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 
 LINK_PATH = "/ui/login"
 PLAIN_PATH = "/ui/"

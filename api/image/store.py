@@ -20,7 +20,8 @@ from typing import IO, BinaryIO
 import falcon
 from oslo_config import cfg
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from objects.images.image_record import (
     DRAFT_PREFIX,
     SAVING,

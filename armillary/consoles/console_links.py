@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from armillary.keys.key_file import KeyFile
 
 LINK_CHARACTERS_MAX = 6000

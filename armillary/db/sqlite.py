@@ -23,7 +23,7 @@ from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import Connection, Engine, event, exc, pool
 from sqlalchemy.engine import URL
 
-from armillary import private_files
+from armillary.files import private_files
 
 WRITE_OPTION = "armillary_write"  # execution option of the engine for writers
 

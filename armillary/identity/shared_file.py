@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from armillary import private_files
+from armillary.files import private_files
 from armillary.files.file_state import FileState, file_state
 
 T = TypeVar("T")

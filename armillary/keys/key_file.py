@@ -4,7 +4,7 @@ import secrets
 import threading
 from pathlib import Path
 
-from armillary import private_files
+from armillary.files import private_files
 from armillary.files.file_state import FileState, file_state
 
 _KEY_BYTES = 32

@@ -3,7 +3,8 @@
 import uuid
 from pathlib import Path
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 
 FILE_NAME = "compute_id"
 

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from armillary.logs.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)

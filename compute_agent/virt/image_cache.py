@@ -24,7 +24,8 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid, is_uuid
 from compute_agent.virt.image_fetch import (

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 
 API_URL_FILE = "api-url"
 LOG_FILE = "armillary-up.log"

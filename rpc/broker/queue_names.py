@@ -14,7 +14,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from armillary import private_files
+from armillary.files import private_files
 
 _SLOTS_MAX = 4096
 

@@ -3,7 +3,8 @@
 import dataclasses
 from pathlib import Path
 
-from armillary import exception, host_patterns, private_files
+from armillary import exception, host_patterns
+from armillary.files import private_files
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList

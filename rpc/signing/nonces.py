@@ -17,7 +17,7 @@ import os
 import threading
 from pathlib import Path
 
-from armillary import private_files
+from armillary.files import private_files
 from armillary.logs.outage_log import OutageLog
 
 NONCE_BYTES = 16

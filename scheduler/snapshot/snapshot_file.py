@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from armillary import private_files
+from armillary.files import private_files
 
 Record = dict[str, Any]
 

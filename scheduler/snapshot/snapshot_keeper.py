@@ -11,7 +11,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import private_files
+from armillary.files import private_files
 from armillary.logs.outage_log import OutageLog
 from armillary.version import version_string
 from objects.aggregate import Aggregate

@@ -11,7 +11,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles
 from compute_agent.virt.libvirt.moves import remote_files, remote_uris
 from compute_agent.virt.libvirt.moves.payloads import LiveSource

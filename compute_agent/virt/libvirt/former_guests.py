@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.process import process_files
 from compute_agent.virt.process.process_files import File
 

@@ -24,7 +24,8 @@ from typing import Any, Self
 from oslo_config import cfg
 from oslo_utils import timeutils
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from compute_agent.virt.simulated.simulated_guest import Event, Role, SimulatedGuest
 
 VERSION = 1

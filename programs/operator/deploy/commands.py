@@ -10,7 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from armillary.identifiers import is_host_name
 from programs.application import WithOptions
 from programs.operator.deploy import bundle, processes, record

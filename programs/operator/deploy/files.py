@@ -9,7 +9,8 @@ import re
 import stat
 from pathlib import Path
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from programs.operator.deploy.layout import Layout, ids_of
 from programs.operator.deploy.steps import Steps
 

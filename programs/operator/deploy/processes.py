@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from programs import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.services import Service, split_address

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from armillary import exception, host_patterns, private_files
+from armillary import exception, host_patterns
+from armillary.files import private_files
 from rpc.broker.broker_accounts import COMPUTE, account_name
 
 _VERSION = 1

@@ -5,7 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from armillary import exception, private_files
+from armillary import exception
+from armillary.files import private_files
 from programs.application import WithOptions
 from programs.operator.nova import nova_files, translation
 from programs.operator.nova.translation import Outcome

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt.disks import disk_room, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt.disks import hypervisor_access, programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.libvirt.disks import programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.libvirt.disks import qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk

@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from xml.etree.ElementTree import Element, SubElement
 
-from armillary import private_files
+from armillary.files import private_files
 from compute_agent.virt.libvirt.domain import xml_text
 
 

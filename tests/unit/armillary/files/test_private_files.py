@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from armillary import private_files
 from armillary.db import Database
+from armillary.files import private_files
 
 OTHER = """
 import sqlite3, sys
