@@ -11,9 +11,9 @@ from api.image import unneeded
 from api.image.store import ImageStore
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from armillary.glance import Glance
 from armillary.http.call import Document
 from armillary.identifiers import is_uuid
+from armillary.images.glance import Glance
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.images import glance_documents
 from objects.images.image_meta import ImageMeta

@@ -14,7 +14,8 @@ from pathlib import Path
 import requests
 from oslo_config import cfg
 
-from armillary import exception, http_data
+from armillary import exception
+from armillary.images import http_data
 from compute_agent.virt.image_fetch import always_needed
 from compute_agent.virt.transfers import TicketRefused, Transfer
 from objects.images.image_ticket import DIGEST_HEADER, HEADER, READ, WRITE, ImageTicket

@@ -25,7 +25,7 @@ from api.front import make_front
 from api.image_source import GlanceImages, make_image_source
 from armillary import exception
 from armillary.db import Database
-from armillary.glance import Glance
+from armillary.images.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import snapshot_store

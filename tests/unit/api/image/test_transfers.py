@@ -17,7 +17,7 @@ from oslo_config import cfg
 from api.image.store import HOSTS, ImageStore
 from armillary import exception
 from armillary.http.wsgi.tls import TlsFiles
-from armillary.http_data import PIECE_BYTES
+from armillary.images.http_data import PIECE_BYTES
 from compute_agent.virt.image_service import ImageService
 from objects.images.image_record import SAVING, STORE_LOCK, ImageRecord
 from objects.images.image_ticket import HEADER, READ, WRITE, ImageTicket

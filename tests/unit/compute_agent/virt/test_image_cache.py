@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.conf import base, image, register
-from armillary.glance import Glance
+from armillary.images.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from objects.images.image_meta import ImageMeta

@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.glance import Glance
+from armillary.images.glance import Glance
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.images.image_meta import ImageMeta

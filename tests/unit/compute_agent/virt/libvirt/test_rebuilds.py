@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from armillary.glance import Glance
+from armillary.images.glance import Glance
 from compute_agent.virt.libvirt.disks import config_disks
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver

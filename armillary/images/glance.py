@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 
 from oslo_config import cfg
 
-from armillary import exception, http_data
+from armillary import exception
+from armillary.images import http_data
 
 if TYPE_CHECKING:
     import requests

@@ -6,7 +6,7 @@ import pytest
 import requests
 import urllib3
 
-from armillary import http_data
+from armillary.images import http_data
 
 
 def an_answer(data: bytes, status: int = 200, **headers: str) -> requests.Response:
