@@ -12,8 +12,8 @@ from api.image.store import ImageStore
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.http.call import Document
-from armillary.identifiers import is_uuid
 from armillary.images.glance import Glance
+from armillary.names.identifiers import is_uuid
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.images import glance_documents
 from objects.images.image_meta import ImageMeta

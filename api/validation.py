@@ -17,7 +17,7 @@ from armillary.http.validation import (
     invalid,
     is_clean,
 )
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""

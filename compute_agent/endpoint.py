@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.identifiers import checked_uuid
+from armillary.names.identifiers import checked_uuid
 from compute_agent.consoles.console_port import ConsolePort
 from compute_agent.journal.command_log import Signal
 from compute_agent.journal.journal import Journal

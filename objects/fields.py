@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from oslo_versionedobjects import fields
 
-from armillary.identifiers import is_host_name, is_uuid
+from armillary.names.identifiers import is_host_name, is_uuid
 from objects.packed import packing
 
 # Of type Any, as a class states the type of a field's values: ``host: str = StringField()``.

@@ -7,7 +7,7 @@ import ipaddress
 import uuid
 
 from armillary.http.call import Document
-from armillary.identifiers import mac_address
+from armillary.names.identifiers import mac_address
 from objects.instance import Instance
 
 NETWORK = "public"

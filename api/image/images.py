@@ -17,7 +17,7 @@ from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
-from armillary.identifiers import uuid_of_request
+from armillary.names.identifiers import uuid_of_request
 from objects.extra_specs import known_names
 from objects.images.image_meta import PROGRAM_PROPERTIES, ImageMeta
 from objects.images.image_record import (

@@ -13,9 +13,9 @@ from oslo_service._options import eventlet_backdoor_opts
 
 from armillary import concurrency, exception, version
 from armillary.conf import file_parser, former_names, option_modules, places, register_all
-from armillary.identifiers import is_host_name
 from armillary.logs import log_lines
 from armillary.logs.masking import mask_passwords
+from armillary.names.identifiers import is_host_name
 
 LOG = logging.getLogger(__name__)
 

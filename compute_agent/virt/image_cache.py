@@ -26,8 +26,8 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.files import private_files
-from armillary.identifiers import checked_uuid, is_uuid
 from armillary.images.glance import Glance
+from armillary.names.identifiers import checked_uuid, is_uuid
 from compute_agent.virt.image_fetch import (
     POLL_SECONDS,
     FetchStopped,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from armillary.identifiers import checked_uuid, is_uuid
+from armillary.names.identifiers import checked_uuid, is_uuid
 
 FORMER = ".former"
 """Suffix of directories whose instances are rebuilt, until the new guest runs."""

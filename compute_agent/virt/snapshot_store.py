@@ -14,8 +14,8 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.files import private_files
-from armillary.identifiers import checked_uuid
 from armillary.images.glance import Glance
+from armillary.names.identifiers import checked_uuid
 from compute_agent.virt.image_service import ImageService
 from objects.images import glance_documents
 from objects.images.image_meta import ImageMeta

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary import exception
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.providers import names
 

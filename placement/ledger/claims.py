@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from armillary import exception
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
 from placement.ledger.cell_scope import CellScope

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from placement.db import aggregates, epochs, providers
 from placement.providers.provider_report import ORDER_MAX
 

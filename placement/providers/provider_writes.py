@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from objects.hosts.provider_report import ProviderResult
 from placement.db import allocations, consumers, epochs, provider_tree
 from placement.db import providers as queries

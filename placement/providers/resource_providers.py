@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from placement.db import aggregates, epochs
 from placement.db import provider_tree as tree
 from placement.db import providers as queries

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary import exception
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from placement.providers.provider_report import NAME_LENGTH_MAX, CurrentProvider, facts_after
 
 CHILDREN_MAX = 1000

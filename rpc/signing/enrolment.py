@@ -3,8 +3,9 @@
 import dataclasses
 from pathlib import Path
 
-from armillary import exception, host_patterns
+from armillary import exception
 from armillary.files import private_files
+from armillary.names import host_patterns
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList

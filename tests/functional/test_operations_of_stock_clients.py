@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.embedded import embedded_system

@@ -11,7 +11,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
-from armillary.identifiers import uuid_of_request
+from armillary.names.identifiers import uuid_of_request
 from objects.claims.resource_claim import NewClaim, ResourceClaim
 
 

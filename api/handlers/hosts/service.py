@@ -13,7 +13,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document, Handler
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 

@@ -12,7 +12,7 @@ from api.schemas.images import image as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
-from armillary.identifiers import uuid_of_request
+from armillary.names.identifiers import uuid_of_request
 from objects.extra_specs import known_names
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import (

@@ -10,7 +10,7 @@ from api.schemas.networks import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Routes
-from armillary.identifiers import mac_address
+from armillary.names.identifiers import mac_address
 
 
 def list_addresses(call: Call) -> Answer:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from armillary.identifiers import mac_address
+from armillary.names.identifiers import mac_address
 from compute_agent.virt.libvirt.domain import xml_text
 
 LOG = logging.getLogger(__name__)

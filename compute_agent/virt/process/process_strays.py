@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from compute_agent.virt.process import process_guards, process_shim
 from compute_agent.virt.process.shim import supervisor
 from compute_agent.virt.process.shim.guard_address import guard_address

@@ -16,7 +16,7 @@ from armillary import exception
 from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from armillary.db.database import note
-from armillary.identifiers import is_host_name
+from armillary.names.identifiers import is_host_name
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.hosts import agent_runs
 from conductor.cell_conductor.hosts.host_heartbeats import HostHeartbeats

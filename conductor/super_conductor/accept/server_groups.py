@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.identifiers import uuid_of_request
+from armillary.names.identifiers import uuid_of_request
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.files import private_files
-from armillary.identifiers import is_host_name
+from armillary.names.identifiers import is_host_name
 from programs.application import WithOptions
 from programs.operator.deploy import bundle, processes, record
 from programs.operator.deploy.bundle import Bundle

@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
-from armillary import exception, host_patterns
+from armillary import exception
 from armillary.files import private_files
+from armillary.names import host_patterns
 from rpc.broker.broker_accounts import COMPUTE, account_name
 
 _VERSION = 1

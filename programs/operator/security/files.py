@@ -8,9 +8,10 @@ from pathlib import Path
 
 from cryptography import x509
 
-from armillary import exception, host_patterns
+from armillary import exception
 from armillary.identity.signed_tokens import KEYS_FILE
 from armillary.identity.token_file import TokenFile
+from armillary.names import host_patterns
 from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
     API,

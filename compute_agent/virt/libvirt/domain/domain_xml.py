@@ -3,7 +3,7 @@
 import dataclasses
 from xml.etree.ElementTree import Element, SubElement
 
-from armillary.identifiers import mac_address
+from armillary.names.identifiers import mac_address
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.domain.guest_devices import NO_DEVICES, GuestDevices

@@ -5,7 +5,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.identifiers import mac_address
+from armillary.names.identifiers import mac_address
 from objects.instance import Instance
 
 

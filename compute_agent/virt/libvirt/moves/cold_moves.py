@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from oslo_config import cfg
 
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from compute_agent.virt.libvirt.disks import disk_room, images, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import QCOW2
 from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles

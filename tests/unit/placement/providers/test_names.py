@@ -2,7 +2,7 @@
 
 import pytest
 
-from armillary.identifiers import is_uuid
+from armillary.names.identifiers import is_uuid
 from placement.providers import names
 
 

@@ -2,7 +2,7 @@
 
 import uuid
 
-from armillary import identifiers
+from armillary.names import identifiers
 
 
 def test_a_mac_address_is_of_one_station_and_locally_administered() -> None:

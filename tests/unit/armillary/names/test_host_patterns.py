@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.host_patterns import common, overlap
+from armillary.names.host_patterns import common, overlap
 
 PARTS = ["*", "?", "a", "b", "-", "[ab]", "[!a]", "[a-c]", "[!]a]", "[", "]"]
 NAMES = [

@@ -1,0 +1,1 @@
+"""Names: the form of identifiers, and patterns of host names."""
