@@ -14,6 +14,10 @@ PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 # Of the unit tests, one for each of two cores.
 WORKERS := 2
 
+# What runs on deployments of real processes; guests and placement alone have groups of their own.
+DEPLOYMENTS := $(filter-out tests/integration/libvirt/% tests/integration/placement/%,\
+	$(wildcard tests/integration/test_*.py tests/integration/*/test_*.py))
+
 # How long `make check` begins tests for, beside those of what changed.
 SECONDS_LEFT := 75
 
@@ -76,7 +80,7 @@ test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run al
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
 .PHONY: test-deployments test-console test-faults test-functional test-placement
 test-deployments: # two workers, each of which takes the next file
-	$(SHORT) -n 2 --dist loadfile $(wildcard tests/integration/test_*.py)
+	$(SHORT) -n 2 --dist loadfile $(DEPLOYMENTS)
 
 test-console:
 	nice -n 1 $(SHORT) tests/console
@@ -148,7 +152,7 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.mad
 
 .PHONY: $(LONG_GROUPS)
 long-deployments:
-	$(LONG) -n 3 --dist loadfile $(wildcard tests/integration/test_*.py)
+	$(LONG) -n 3 --dist loadfile $(DEPLOYMENTS)
 
 long-guests:
 	$(LONG) tests/integration/libvirt
