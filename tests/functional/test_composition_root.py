@@ -44,7 +44,7 @@ UNREAD = {
     "metrics.listen": "read by the launcher of worker processes",
     "tracing.*": "read by the launcher of worker processes",
     "conductor.role": "read by the program, to choose its manager",
-    "signing.*": "read where messages are signed: tests/integration/test_signed_messages.py",
+    "signing.*": "read where messages are signed: tests/integration/trust/test_signed_messages.py",
     "api.token_file": "read with auth_strategy = token_file",
     "identity.*": "read with auth_strategy = token_file",
     "image.*": "read by uploads and new images",

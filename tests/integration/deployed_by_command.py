@@ -34,7 +34,7 @@ from tests.fixtures.deployment import (
 from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, Service, administrator, leave_out
-from tests.integration.accounts_deployment import PASSWORD, add_account, delete_account, grant
+from tests.integration.trust.accounts_deployment import PASSWORD, add_account, delete_account, grant
 
 SECONDS_MAX = 120
 _QUICK = f"[DEFAULT]\n{COMMON[COMMON.index('report_interval') :]}" + "".join(

@@ -20,7 +20,7 @@ from tests.fixtures.deployment import Cell, Deployment, deployed, running
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ
 from tests.integration.deployed_by_command import CommandDeployment, command_for
-from tests.integration.signed_deployment import SignedDeployment
+from tests.integration.trust.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 

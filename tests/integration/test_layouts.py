@@ -20,7 +20,13 @@ from objects.instances.server_filters import ServerFilters
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import rabbitmqctl
 from tests.fixtures.services import POSTGRESQL, administrator
-from tests.integration.trusted_zones import AccountsZone, KeysZone, SignedZone, TlsZone, introduce
+from tests.integration.trust.trusted_zones import (
+    AccountsZone,
+    KeysZone,
+    SignedZone,
+    TlsZone,
+    introduce,
+)
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]

@@ -10,7 +10,7 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import assert_all_active, delete_everything
 from tests.fixtures.deployment import Deployment, deployed
-from tests.integration.signed_deployment import SignedDeployment
+from tests.integration.trust.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

@@ -15,9 +15,9 @@ from tests.fixtures.asking import Api
 from tests.fixtures.deployment import deployed
 from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
-from tests.integration.hostile_world import a_public_key
 from tests.integration.pools import add_pool
-from tests.integration.token_deployment import ADMINISTRATOR, Account, TokenDeployment
+from tests.integration.trust.hostile_world import a_public_key
+from tests.integration.trust.token_deployment import ADMINISTRATOR, Account, TokenDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from rpc.broker import topics
 from rpc.queue_types import CONTROL_EXCHANGE
 from tests.fixtures.asking import wait_for
-from tests.integration.trusted_deployment import (
+from tests.integration.trust.trusted_deployment import (
     Sent,
     TrustedDeployment,
     inside,

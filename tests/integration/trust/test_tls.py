@@ -37,7 +37,7 @@ from tests.fixtures.interfaces import part_of
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 from tests.fixtures.waiting import seconds
-from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
+from tests.integration.trust.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -36,7 +36,7 @@ from tests.fixtures.deployment import two_cells
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signing.forged_replies import ReplyForger
-from tests.integration.message_attacks import (
+from tests.integration.trust.message_attacks import (
     CELL_EXCHANGE,
     Recorded,
     Where,
@@ -49,7 +49,7 @@ from tests.integration.message_attacks import (
     state,
     takers,
 )
-from tests.integration.trusted_deployment import (
+from tests.integration.trust.trusted_deployment import (
     ACCESS_REFUSED,
     REPLIES,
     Sent,

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.fixtures.asking import Api
 from tests.fixtures.deployment import deployed
-from tests.integration import hostile_requests as hostile
-from tests.integration.hostile_requests import Client, Names, Request, Route
-from tests.integration.token_deployment import ADMINISTRATOR, Account, TokenDeployment
+from tests.integration.trust import hostile_requests as hostile
+from tests.integration.trust.hostile_requests import Client, Names, Request, Route
+from tests.integration.trust.token_deployment import ADMINISTRATOR, Account, TokenDeployment
 
 MEMBER, READER, OTHER = "alice", "rita", "bob"
 ACCOUNTS = {

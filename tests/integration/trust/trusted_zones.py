@@ -21,8 +21,8 @@ from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing.authority import Certificate, CertificateAuthority
-from tests.integration.accounts_deployment import AccountsDeployment
-from tests.integration.signed_deployment import SignedDeployment
+from tests.integration.trust.accounts_deployment import AccountsDeployment
+from tests.integration.trust.signed_deployment import SignedDeployment
 from tests.integration.zone_deployment import ZoneDeployment
 
 _CHUNK = 65536

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration import hostile_requests as hostile
-from tests.integration.hostile_world import MEMBER, OTHER, World, running_world
-from tests.integration.token_deployment import ADMINISTRATOR
+from tests.integration.trust import hostile_requests as hostile
+from tests.integration.trust.hostile_world import MEMBER, OTHER, World, running_world
+from tests.integration.trust.token_deployment import ADMINISTRATOR
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

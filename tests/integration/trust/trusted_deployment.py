@@ -21,9 +21,9 @@ from rpc.queue_types import CONTROL_EXCHANGE
 from tests.fixtures.deployment import Cell
 from tests.fixtures.services import RABBITMQ
 from tests.fixtures.signing.authority import CertificateAuthority
-from tests.integration.accounts_deployment import AccountsDeployment
-from tests.integration.signed_deployment import SignedDeployment
-from tests.integration.trusted_zones import TlsDoor, tls_options
+from tests.integration.trust.accounts_deployment import AccountsDeployment
+from tests.integration.trust.signed_deployment import SignedDeployment
+from tests.integration.trust.trusted_zones import TlsDoor, tls_options
 
 ACCESS_REFUSED = 403
 REPLIES = topics.replies(CONTROL_EXCHANGE)

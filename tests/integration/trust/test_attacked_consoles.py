@@ -30,8 +30,8 @@ from tests.fixtures.deployment import BIN, START_SECONDS_MAX, Process, deployed
 from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.waiting import seconds
-from tests.integration.token_deployment import ADMINISTRATOR, Account, TokenDeployment
-from tests.integration.trusted_deployment import TrustedDeployment
+from tests.integration.trust.token_deployment import ADMINISTRATOR, Account, TokenDeployment
+from tests.integration.trust.trusted_deployment import TrustedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

@@ -9,9 +9,16 @@ import pytest
 import requests
 
 from programs.http_client import IDEMPOTENCY_HEADER
-from tests.integration import hostile_requests as hostile
-from tests.integration.hostile_requests import UNKNOWN, Answer, Names, Route
-from tests.integration.hostile_world import MEMBER, OTHER, READER, SPARE_HOST, World, running_world
+from tests.integration.trust import hostile_requests as hostile
+from tests.integration.trust.hostile_requests import UNKNOWN, Answer, Names, Route
+from tests.integration.trust.hostile_world import (
+    MEMBER,
+    OTHER,
+    READER,
+    SPARE_HOST,
+    World,
+    running_world,
+)
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

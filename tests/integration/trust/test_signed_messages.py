@@ -38,7 +38,7 @@ from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signing.forged_replies import ReplyForger, failure_of
 from tests.fixtures.waiting import seconds
-from tests.integration.signed_deployment import SignedDeployment
+from tests.integration.trust.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
