@@ -71,7 +71,7 @@ UNREAD = {
     "filter_scheduler.image_props_weight_setting": "read if its weigher has a multiplier",
     "workarounds.disable_fallback_pcpu_query": "read for a request with dedicated CPUs",
     "audit.*": "read by programs without an API if messages are signed",
-    "zones.*": "read with zone_scheduler: tests/integration/test_zones.py",
+    "zones.*": "read with zone_scheduler: tests/integration/zones/test_zones.py",
     "servicegroup.*": "read with the service group driver mc, which is not configured here",
     "cell.fencing_timeout_seconds": "bounds a fencing command, which is not configured here",
     "placement.allocation_conflict_retry_count": "accepted for compatibility, without effect",

@@ -21,7 +21,7 @@ from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signing.authority import CertificateAuthority
 from tests.integration.trust.trusted_zones import SignedZone, introduce
-from tests.integration.zone_deployment import tree
+from tests.integration.zones.zone_deployment import tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

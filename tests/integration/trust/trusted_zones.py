@@ -23,7 +23,7 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 from tests.integration.trust.accounts_deployment import AccountsDeployment
 from tests.integration.trust.signed_deployment import SignedDeployment
-from tests.integration.zone_deployment import ZoneDeployment
+from tests.integration.zones.zone_deployment import ZoneDeployment
 
 _CHUNK = 65536
 _AT_THE_BORDER = {"conductor", "scheduler"}

@@ -19,7 +19,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.documented_output import assert_printed, example, section
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.pools import add_pool, placement_answers, used_gb
-from tests.integration.zone_deployment import ZoneDeployment, tree
+from tests.integration.zones.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 

@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from tests.faults.links import Link, Network, State
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import MARIADB, RABBITMQ
-from tests.integration.zone_deployment import PUSH_SECONDS, ZoneDeployment, tree
+from tests.integration.zones.zone_deployment import PUSH_SECONDS, ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.mariadb, pytest.mark.long]
 

@@ -27,7 +27,7 @@ from tests.integration.trust.trusted_zones import (
     TlsZone,
     introduce,
 )
-from tests.integration.zone_deployment import ZoneDeployment, tree
+from tests.integration.zones.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
