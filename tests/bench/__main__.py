@@ -14,14 +14,12 @@ from tests.bench import (
     decide_and_claim,
     embedded,
     open_page,
-    placement,
-    placement_peers,
-    placement_trees,
     scheduler,
     scheduling,
     summaries,
     zones,
 )
+from tests.bench.placement import placement, placement_peers, placement_trees
 
 BENCHES = {
     "select-1000": lambda: scheduler.bench_select(1_000),

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from tests.bench.measuring import cpu_seconds
-from tests.bench.placement_service import require_servers
+from tests.bench.placement.placement_service import require_servers
 from tests.fixtures.deployment import Deployment
 from tests.fixtures.deployment import deployed as running_deployment
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary.http.wsgi.server import HttpServer
 from tests.bench.measuring import Times, repeated
-from tests.bench.placement_clients import RestClient
+from tests.bench.placement.placement_clients import RestClient
 
 
 def floors(body: bytes, folder: Path, rounds: int) -> dict[str, Times]:

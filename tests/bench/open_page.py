@@ -27,7 +27,7 @@ import pytest
 import requests
 
 from tests.bench.builds_service import kind_of
-from tests.bench.placement_service import require_servers
+from tests.bench.placement.placement_service import require_servers
 from tests.console.browser import Tab, chromium
 from tests.console.deployment import add_flavor, image_of
 from tests.fixtures.asking import wait_for

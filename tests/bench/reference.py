@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.measuring import BUSY_CPUS
-from tests.bench.placement_clients import TREE_QUESTIONS, path_of
-from tests.bench.placement_fleet import tree_rows
+from tests.bench.placement.placement_clients import TREE_QUESTIONS, path_of
+from tests.bench.placement.placement_fleet import tree_rows
 
 _TREES_SCRIPT = Path(__file__).with_name("reference_trees.py")
 

@@ -15,8 +15,8 @@ from armillary.context import admin_context
 from tests.bench import decisions, throughput
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
 from tests.bench.measuring import measured_apart, repeated, three
-from tests.bench.placement_clients import QUESTIONS, query_of
-from tests.bench.placement_service import require_servers
+from tests.bench.placement.placement_clients import QUESTIONS, query_of
+from tests.bench.placement.placement_service import require_servers
 from tests.bench.reference import Reference, Result
 from tests.bench.scheduling_service import Deployment, deployed
 from tests.bench.throughput import Went

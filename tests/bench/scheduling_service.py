@@ -28,8 +28,8 @@ from rpc.signing.place import TOP
 from rpc.signing.trust import SERVICES
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
-from tests.bench import placement_fleet
-from tests.bench.placement_service import (
+from tests.bench.placement import placement_fleet
+from tests.bench.placement.placement_service import (
     bench_conf,
     empty_database,
     running_program,

@@ -10,7 +10,7 @@ from armillary.context import admin_context
 from objects.allocations.allocation import AllocationClaim
 from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.interface import PlacementAPI
-from tests.bench.placement_fleet import RESOURCES, TRAIT_OF_HALF
+from tests.bench.placement.placement_fleet import RESOURCES, TRAIT_OF_HALF
 
 PROJECT, USER = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
 ANSWER_SECONDS_MAX = 600

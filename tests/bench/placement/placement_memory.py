@@ -1,7 +1,7 @@
 """How long placement's table of all providers takes to load, and how much memory it keeps.
 
-Run in a process of its own, ``python -m tests.bench.placement_memory DATABASE_URL``, which prints
-JSON: nothing that was there before is counted.
+Run in a process of its own, ``python -m tests.bench.placement.placement_memory DATABASE_URL``,
+which prints JSON: nothing that was there before is counted.
 """
 
 import json
@@ -16,7 +16,7 @@ from armillary.conf import register
 from armillary.db import Database
 from placement.engine import PlacementEngine
 from tests.bench.measuring import resident_bytes
-from tests.bench.placement_clients import QUESTIONS, query_of
+from tests.bench.placement.placement_clients import QUESTIONS, query_of
 
 
 def _measured(database_url: str) -> dict[str, Any]:

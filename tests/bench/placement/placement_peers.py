@@ -13,11 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.bench import http_floor, placement_fleet
+from tests.bench import http_floor
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
 from tests.bench.measuring import Times, each_timed, measured_apart, repeated
-from tests.bench.placement_clients import QUESTIONS, TREE_QUESTIONS, RestClient, RpcClient
-from tests.bench.placement_service import Service, empty_database, require_servers, running_service
+from tests.bench.placement import placement_fleet
+from tests.bench.placement.placement_clients import QUESTIONS, TREE_QUESTIONS, RestClient, RpcClient
+from tests.bench.placement.placement_service import (
+    Service,
+    empty_database,
+    require_servers,
+    running_service,
+)
 from tests.bench.reference import Reference, Result
 
 CLIENTS = 4
@@ -187,7 +193,7 @@ def _rate(found: Result | Times | None) -> str:
 def _memory(providers: int) -> None:
     with empty_database() as url:
         placement_fleet.fill_plain(url, providers, traits=TRAITS_OF_MEMORY)
-        found = measured_apart("tests.bench.placement_memory", url)
+        found = measured_apart("tests.bench.placement.placement_memory", url)
     rows = [
         ["first load of the table", f"{found['load_seconds']:.2f} s"],
         ["memory a provider, table", f"{found['table_bytes'] / providers:,.0f} bytes"],
