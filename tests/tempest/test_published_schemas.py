@@ -19,7 +19,7 @@ from tests.fixtures.super_conductor import SuperConductor
 from tests.tempest.test_quick_tests import programs
 from tests.unit.api.conftest import api, client, conductor, conf, lasting_api
 from tests.unit.api.handlers.servers.test_key_pair import KEY
-from tests.unit.api.test_versions_of_answers import SERVER, SERVER_ID, stock
+from tests.unit.api.versions.test_versions_of_answers import SERVER, SERVER_ID, stock
 
 __all__ = ["api", "client", "conductor", "conf", "lasting_api", "programs", "stock"]
 

@@ -15,7 +15,7 @@ from tests.fixtures.checks import answer_checks
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor
 from tests.unit.api.handlers.servers.test_key_pair import KEY
-from tests.unit.api.test_versions_of_answers import PATHS, SERVER, stock
+from tests.unit.api.versions.test_versions_of_answers import PATHS, SERVER, stock
 
 __all__ = ["stock"]
 

@@ -7,7 +7,7 @@ import pytest
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
-from tests.unit.api.test_versions_of_answers import SERVER, SERVER_ID, stock
+from tests.unit.api.versions.test_versions_of_answers import SERVER, SERVER_ID, stock
 
 __all__ = ["stock"]
 
