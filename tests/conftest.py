@@ -15,7 +15,7 @@ pytest_plugins = [
     "tests.fixtures.plugins.stable_ids",
     "tests.fixtures.sampling",
     "tests.fixtures.plugins.costs",
-    "tests.fixtures.databases",
+    "tests.fixtures.services.databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
     "tests.unit.conductor.common.cell_db.two_cells",

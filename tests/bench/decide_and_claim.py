@@ -23,8 +23,8 @@ from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
 from rpc.transport import Bus
 from tests.builders import a_uuid
-from tests.fixtures.databases import fresh_database
 from tests.fixtures.services import POSTGRESQL, why_missing
+from tests.fixtures.services.databases import fresh_database
 from tests.fleets import Host, a_driver, a_host, a_request_spec
 
 REPORT_SIZE = 1000  # providers in one call of set_providers

@@ -19,7 +19,6 @@ from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import Access, Permissions
 from tests.fixtures import waiting
 from tests.fixtures.brokers import evaluate
-from tests.fixtures.databases import kill_connections
 from tests.fixtures.deployment import (
     BIN,
     COMMON,
@@ -34,6 +33,7 @@ from tests.fixtures.deployment import (
 from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, Service, administrator, leave_out
+from tests.fixtures.services.databases import kill_connections
 from tests.integration.trust.accounts_deployment import PASSWORD, add_account, delete_account, grant
 
 SECONDS_MAX = 120

@@ -25,9 +25,9 @@ from tests.faults.stores import Broker, store_folder, why_missing
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import assert_nothing_is_lost, delete_everything
-from tests.fixtures.databases import SCHEMAS, fresh_database
 from tests.fixtures.deployment import SIMULATED, Cell, Deployment, running
 from tests.fixtures.services import POSTGRESQL, leave_out
+from tests.fixtures.services.databases import SCHEMAS, fresh_database
 from tests.fixtures.waiting import seconds
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.long]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.databases import newest_version
 from tests.fixtures.programs.python_programs import StartProgram
+from tests.fixtures.services.databases import newest_version
 
 MAIN = "import sys; from programs.manage import main; sys.exit(main())"
 

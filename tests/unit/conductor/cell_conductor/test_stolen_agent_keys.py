@@ -27,9 +27,9 @@ from tests.fixtures.cell import (
     a_node,
     node_uuid,
 )
-from tests.fixtures.databases import sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement.fake_placement import Placement
+from tests.fixtures.services.databases import sqlite_with_tables
 from tests.fixtures.signing import Authority
 
 CONTEXT = admin_context()

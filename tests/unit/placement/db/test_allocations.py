@@ -19,8 +19,8 @@ from placement.ledger.ledger import Account, Holding, Ledger
 from placement.ownership import ConsumerOwner
 from placement.providers.inventory import RATIO_MAX, Inventory
 from tests.builders import a_provider, a_uuid
-from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA, placement_conf
+from tests.fixtures.services.databases import NewTables
 
 NOW = dt.datetime(2030, 1, 31, 12, 0, 0)
 ODD = "p'1; --\\%(x)s %s é"

@@ -7,8 +7,8 @@ import pytest
 
 from armillary.db import Database
 from placement.db import epochs
-from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA
+from tests.fixtures.services.databases import NewTables
 
 SECONDS_MAX = 60
 

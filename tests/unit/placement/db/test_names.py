@@ -8,8 +8,8 @@ import pytest
 from armillary import exception
 from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX, Inventory
 from tests.builders import a_provider
-from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
+from tests.fixtures.services.databases import NewTables
 
 SECONDS_MAX = 60
 GOLD, SILVER = "CUSTOM_GOLD", "CUSTOM_SILVER"

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from armillary.db import Database
 from placement.db.models import ResourceClass, ResourceProvider, Trait, Usage
 from placement.db.statements import any_of, in_lists, insert_rows, rows_in, upsert
-from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA
+from tests.fixtures.services.databases import NewTables
 
 MANY = 12_000
 

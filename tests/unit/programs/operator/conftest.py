@@ -28,8 +28,8 @@ from programs.operator.application import OperatorApp
 from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures import waiting
-from tests.fixtures.databases import SCHEMAS, sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.services.databases import SCHEMAS, sqlite_with_tables
 from tests.unit.programs.conftest import Ended
 
 CELL_UUID = "11111111-1111-4111-8111-111111111111"

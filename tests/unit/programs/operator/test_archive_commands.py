@@ -12,7 +12,7 @@ from conductor.common.cell_db import faults, instances, models
 from programs import manage
 from programs.operator.databases import DATABASES
 from tests import builders
-from tests.fixtures.databases import sqlite_with_tables
+from tests.fixtures.services.databases import sqlite_with_tables
 from tests.unit.programs.operator.conftest import Run, runner
 
 SCHEMA = next(known.schema for known in DATABASES if known.name == "cell")

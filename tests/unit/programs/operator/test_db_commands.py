@@ -9,7 +9,7 @@ from armillary.db import Database
 from armillary.db.online_migrations import OnlineMigration
 from conductor.common.cell_db import models, services
 from tests import builders
-from tests.fixtures.databases import newest_version
+from tests.fixtures.services.databases import newest_version
 from tests.unit.programs.operator.conftest import Run
 
 API = newest_version("conductor.super_conductor.db.schema")

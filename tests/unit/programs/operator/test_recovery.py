@@ -20,8 +20,8 @@ from programs.operator.databases import API
 from programs.operator.status_commands import CELL
 from tests import builders
 from tests.fixtures.checks.documented_output import assert_printed, example
-from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
 from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.services.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
 from tests.unit.programs.operator.conftest import Run, runner
 
 UUID = "11111111-1111-4111-8111-111111111111"

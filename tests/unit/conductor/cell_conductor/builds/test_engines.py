@@ -9,7 +9,7 @@ import pytest
 from armillary.context import admin_context
 from conductor.common.cell_db import models
 from tests.fixtures.cell import SCHEMA, Cell, a_build_request, node_uuid
-from tests.fixtures.databases import NewTables
+from tests.fixtures.services.databases import NewTables
 
 THREADS = 4
 

@@ -9,8 +9,8 @@ import objects
 from armillary.db import Database
 from conductor.common.cell_db import models
 from tests.fixtures.cell import SCHEMA
-from tests.fixtures.databases import ON_ALL_THREE, fresh_database
 from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.services.databases import ON_ALL_THREE, fresh_database
 
 SERVERS = {"postgresql": POSTGRESQL, "mariadb": MARIADB}
 

@@ -17,8 +17,8 @@ from placement.db.preparation import SCHEMA
 from placement.manager import PlacementManager
 from tests.builders import a_provider
 from tests.fixtures.control_plane import ControlPlane, an_admin
-from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import placement_conf
+from tests.fixtures.services.databases import NewTables
 from tests.fixtures.super_conductor import fake_scheduler
 
 pytestmark = pytest.mark.sampled(every=3)

@@ -21,9 +21,9 @@ from objects.claims.resource_claim import ClaimState, NewClaim
 from tests.builders import a_uuid, an_instance
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import API_SCHEMA, NOW, PROJECT, ControlPlane, a_user, an_admin
-from tests.fixtures.databases import SyncedDatabases
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.services.databases import SyncedDatabases
 from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]

@@ -14,8 +14,8 @@ from conductor.super_conductor.db.models import Base as ApiBase
 from objects.instances.operation_arguments import OperationArguments
 from placement.db.models import Base as PlacementBase
 from tests.fixtures.control_plane import API_SCHEMA, a_user
-from tests.fixtures.databases import SyncedDatabases
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.services.databases import SyncedDatabases
 from tests.fixtures.zones import Zone, root, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import delete, listed
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show

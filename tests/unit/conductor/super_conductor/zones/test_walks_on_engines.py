@@ -13,7 +13,7 @@ from armillary import exception
 from conductor.super_conductor.db.catalogue import quotas
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import API_SCHEMA, PROJECT
-from tests.fixtures.databases import SERVERS, SyncedDatabases, on_one_server
+from tests.fixtures.services.databases import SERVERS, SyncedDatabases, on_one_server
 from tests.fixtures.zones import Zone, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_groups_elsewhere import a_group
 from tests.unit.conductor.super_conductor.zones.test_lost_answers import TIMEOUT
