@@ -9,7 +9,7 @@ pytest_plugins = [
     "tests.fixtures.plugins.quick_run",
     "tests.fixtures.services",
     "tests.fixtures.signing.authority",
-    "tests.fixtures.brokers",
+    "tests.fixtures.services.brokers",
     "tests.fixtures.plugins.compiled_statements",
     "tests.fixtures.plugins.mariadb_connections",
     "tests.fixtures.plugins.stable_ids",

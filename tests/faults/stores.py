@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 START_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 30

@@ -14,7 +14,7 @@ from tests.faults.links import Network
 from tests.faults.stores import Broker, Databases, stores
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Cell, Deployment
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 TOP = "top"
 CELLS = ("cell1", "cell2")

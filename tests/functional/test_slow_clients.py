@@ -8,7 +8,7 @@ import requests
 from tests.fixtures import waiting
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.http_api.slow_clients import SlowClients, many_files
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -18,7 +18,6 @@ from sqlalchemy.engine import make_url
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import Access, Permissions
 from tests.fixtures import waiting
-from tests.fixtures.brokers import evaluate
 from tests.fixtures.deployment import (
     BIN,
     COMMON,
@@ -30,10 +29,11 @@ from tests.fixtures.deployment import (
     Process,
     running,
 )
-from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, Service, administrator, leave_out
+from tests.fixtures.services.brokers import evaluate
 from tests.fixtures.services.databases import kill_connections
+from tests.fixtures.services.ports import free_port
 from tests.integration.trust.accounts_deployment import PASSWORD, add_account, delete_account, grant
 
 SECONDS_MAX = 120

@@ -7,10 +7,10 @@ import pytest
 
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.checks.ledger import assert_all_active, delete_everything
 from tests.fixtures.deployment import Cell, Deployment, deployed
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.services.brokers import fresh_vhost
 from tests.fixtures.services.databases import fresh_database
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.services.ports import free_port
 from tests.integration.deployed_by_command import command_for
 
 pytestmark = [

@@ -19,8 +19,8 @@ from rpc.signing.trust import AGENTS
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.clouds import services_of
 from tests.fixtures.deployment import BIN
-from tests.fixtures.ports import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.services.ports import free_port
 from tests.integration.deployed_by_command import Command, command_for
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.long]  # test_broker_accounts.py has the short story

@@ -18,7 +18,7 @@ import pytest
 
 from programs.commands.app import URL_VARIABLE
 from tests.fixtures.asking import wait_for
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.long

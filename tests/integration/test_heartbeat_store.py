@@ -8,8 +8,8 @@ import pytest
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import SIMULATED, Deployment, deployed
-from tests.fixtures.ports import free_port
 from tests.fixtures.services.memcached import Memcached, running_memcached
+from tests.fixtures.services.ports import free_port
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

@@ -17,8 +17,8 @@ from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.deployment import Cell, Deployment, deployed, running
-from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ
+from tests.fixtures.services.ports import free_port
 from tests.integration.deployed_by_command import CommandDeployment, command_for
 from tests.integration.trust.signed_deployment import SignedDeployment
 

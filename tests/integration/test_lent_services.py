@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy
 from sqlalchemy.engine import make_url
 
-from tests.fixtures.brokers import fresh_vhost, rabbitmqctl
 from tests.fixtures.services import MARIADB, POSTGRESQL, Service
+from tests.fixtures.services.brokers import fresh_vhost, rabbitmqctl
 from tests.fixtures.services.databases import fresh_database
 
 pytestmark = pytest.mark.sampled_file(every=3)

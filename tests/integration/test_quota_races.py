@@ -13,7 +13,7 @@ import requests
 
 from tests.fixtures.asking import Api
 from tests.fixtures.deployment import deployed
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 from tests.integration.pools import add_pool
 from tests.integration.trust.hostile_world import a_public_key

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import rabbitmqctl
 from tests.fixtures.checks.ledger import (
     assert_all_active,
     assert_nothing_is_lost,
@@ -20,6 +19,7 @@ from tests.fixtures.checks.ledger import (
 from tests.fixtures.deployment import BAD_HOST, two_cells
 from tests.fixtures.sampling import TAKES_ALL
 from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.services.brokers import rabbitmqctl
 from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.rabbitmq

@@ -20,11 +20,11 @@ from armillary.db import Database
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
 from rpc.signing.place import TOP
-from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, why_missing
+from tests.fixtures.services.brokers import fresh_vhost
 from tests.fixtures.services.databases import fresh_database
+from tests.fixtures.services.ports import free_port
 
 START_SECONDS_MAX = 60
 CALL_SECONDS_MAX = 120

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import lose_vhosts
 from tests.fixtures.checks.ledger import assert_nothing_is_lost
 from tests.fixtures.deployment import Deployment, deployed
+from tests.fixtures.services.brokers import lose_vhosts
 from tests.fixtures.waiting import seconds
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]

@@ -14,8 +14,8 @@ from rpc.notifications import event_feed
 from rpc.notifications.event_feed import FeedReader, FeedWriter
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import NewVhost, rabbitmqctl
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.services.brokers import NewVhost, rabbitmqctl
 
 SECONDS_MAX = 120.0
 

@@ -23,10 +23,10 @@ from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import Broker, close_connections, evaluate, rabbitmqctl
 from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import RABBITMQ, leave_out
+from tests.fixtures.services.brokers import Broker, close_connections, evaluate, rabbitmqctl
 
 SECONDS_MAX = 30
 HEALED_SECONDS_MAX = 5

@@ -15,10 +15,10 @@ import requests
 from armillary.consoles import console_links
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from tests.fixtures.asking import Api, wait_for
-from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.deployment import BIN, Process
 from tests.fixtures.libvirt.libvirt_hosts import GREETING, IMAGE_NAME, libvirt_library
+from tests.fixtures.services.brokers import fresh_vhost
 from tests.integration.libvirt import control_plane_program
 from tests.integration.libvirt.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
 

@@ -26,8 +26,8 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import BIN
 from tests.fixtures.libvirt import guest_image
 from tests.fixtures.libvirt.libvirt_hosts import libvirt_library, need_program
-from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, leave_out
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import Deadline
 from tests.integration.deployed_by_command import Command, command_for
 

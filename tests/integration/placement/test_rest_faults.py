@@ -20,10 +20,10 @@ from tests.builders import a_uuid
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.placement import SCHEMA
-from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.fixtures.services.databases import fresh_database
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 
 PROGRAM = Path(sys.executable).parent / "armillary-placement-rest"

@@ -15,7 +15,7 @@ import requests
 from armillary.db import Database
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.sampled_file(every=3)

@@ -10,8 +10,8 @@ from sqlalchemy.engine import make_url
 
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import CELL, CELL_CONDUCTOR, COMPUTE, TOP, Permissions
-from tests.fixtures.brokers import evaluate
 from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.services.brokers import evaluate
 
 PASSWORD = "for-this-test"
 

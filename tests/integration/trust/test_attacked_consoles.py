@@ -27,8 +27,8 @@ from armillary.consoles.serial_proxy import MESSAGE_BYTES_MAX
 from compute_agent.consoles.console_port import REFUSED, UNAVAILABLE
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.deployment import BIN, START_SECONDS_MAX, Process, deployed
-from tests.fixtures.ports import free_port
 from tests.fixtures.programs import forked_servers
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 from tests.integration.trust.token_deployment import ADMINISTRATOR, Account, TokenDeployment
 from tests.integration.trust.trusted_deployment import TrustedDeployment

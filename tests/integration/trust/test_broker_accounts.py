@@ -27,7 +27,6 @@ from rpc.notifications import event_feed
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.checks.ledger import (
     assert_all_active,
     assert_nothing_is_lost,
@@ -36,6 +35,7 @@ from tests.fixtures.checks.ledger import (
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.services import RABBITMQ
+from tests.fixtures.services.brokers import fresh_vhost
 from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]

@@ -25,7 +25,6 @@ from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import close_connections
 from tests.fixtures.cell import a_node
 from tests.fixtures.checks.ledger import (
     assert_all_active,
@@ -36,6 +35,7 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
 from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.services.brokers import close_connections
 from tests.fixtures.signing.forged_replies import ReplyForger, failure_of
 from tests.fixtures.waiting import seconds
 from tests.integration.trust.signed_deployment import SignedDeployment

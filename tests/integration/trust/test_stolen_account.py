@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import TOP
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import evaluate, fresh_vhost
+from tests.fixtures.services.brokers import evaluate, fresh_vhost
 from tests.integration.trust.accounts_deployment import PASSWORD, add_account, delete_account, grant
 
 pytestmark = pytest.mark.rabbitmq

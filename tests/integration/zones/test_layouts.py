@@ -18,8 +18,8 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import rabbitmqctl
 from tests.fixtures.services import POSTGRESQL, administrator
+from tests.fixtures.services.brokers import rabbitmqctl
 from tests.integration.trust.trusted_zones import (
     AccountsZone,
     KeysZone,

@@ -18,7 +18,7 @@ from rpc.replies import _Replies
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 SLACK_SECONDS = 5  # a retry that has begun, on a busy machine
 

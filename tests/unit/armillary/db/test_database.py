@@ -20,8 +20,8 @@ from armillary.backoff import Backoff
 from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
 from tests.fixtures import waiting
-from tests.fixtures.ports import free_port
 from tests.fixtures.programs.python_programs import StartProgram
+from tests.fixtures.services.ports import free_port
 
 METADATA = MetaData()
 COUNTER = Table(

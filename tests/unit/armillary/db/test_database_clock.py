@@ -6,7 +6,7 @@ import pytest
 
 from armillary.db import Database
 from armillary.db.database_clock import ANSWER_SECONDS_MAX, DatabaseClock
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 HOUR = 3600.0
 

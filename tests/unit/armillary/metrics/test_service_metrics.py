@@ -20,7 +20,7 @@ from armillary.metrics import metrics_server, service_metrics
 from tests.fixtures import waiting
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.http_api.slow_clients import SlowClients, many_files
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 
 __all__ = ["many_files"]
 

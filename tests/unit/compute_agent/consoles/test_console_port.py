@@ -33,7 +33,7 @@ from tests.fixtures.agent.serial_consoles import (
 )
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api.slow_clients import leave_immediately
-from tests.fixtures.ports import free_port
+from tests.fixtures.services.ports import free_port
 from tests.fixtures.waiting import seconds
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"

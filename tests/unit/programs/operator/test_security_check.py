@@ -24,8 +24,8 @@ from rpc.signing import trust
 from rpc.signing.keys import SigningKey, create
 from rpc.signing.trust import Identity, TrustedKey, TrustList
 from tests.fixtures import services
-from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.services import Service, administrator
+from tests.fixtures.services.brokers import fresh_vhost
 from tests.fixtures.services.databases import fresh_database
 from tests.unit.programs.conftest import Ended
 from tests.unit.programs.operator.conftest import runner

@@ -12,8 +12,8 @@ from conductor.cell_conductor import servicegroup
 from conductor.cell_conductor.servicegroup import ServiceGroupDriver
 from conductor.cell_conductor.servicegroup.mc import MemcachedDriver
 from tests.fixtures.cell import a_conf
-from tests.fixtures.ports import free_port
 from tests.fixtures.services.memcached import Memcached, running_memcached
+from tests.fixtures.services.ports import free_port
 
 Load = Callable[[], ServiceGroupDriver]
 
