@@ -13,7 +13,7 @@ pytest_plugins = [
     "tests.fixtures.plugins.compiled_statements",
     "tests.fixtures.plugins.mariadb_connections",
     "tests.fixtures.plugins.stable_ids",
-    "tests.fixtures.sampling",
+    "tests.fixtures.plugins.sampling",
     "tests.fixtures.plugins.costs",
     "tests.fixtures.services.databases",
     "tests.fixtures.cell",

@@ -15,8 +15,8 @@ from tests.conformance.candidate_questions import ask_for_candidates, make_topol
 from tests.conformance.differential import Pair, Reference
 from tests.conformance.request_sequences import play
 from tests.conformance.stories import LATEST, Story
-from tests.fixtures import sampling
 from tests.fixtures.placement.placement_fuzz_world import EmptyWorld
+from tests.fixtures.plugins import sampling
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

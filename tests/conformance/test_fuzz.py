@@ -22,8 +22,8 @@ from schemathesis.specs.openapi.checks import (
 from placement.rest import openapi
 from placement.rest.versions import MAX
 from tests.conformance.placement_fuzz import LABELS, Variant, cases, routes_of, variants
-from tests.fixtures import sampling
 from tests.fixtures.placement.placement_fuzz_world import World
+from tests.fixtures.plugins import sampling
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

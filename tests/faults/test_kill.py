@@ -8,7 +8,6 @@ import zlib
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import (
     assert_all_active,
@@ -16,6 +15,7 @@ from tests.fixtures.checks.ledger import (
     delete_everything,
 )
 from tests.fixtures.deployment import LEASE_SECONDS, two_cells
+from tests.fixtures.plugins import sampling
 from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]

@@ -6,7 +6,7 @@ from tests.faults.plan import Kind
 from tests.faults.run import Run
 from tests.faults.stores import why_missing
 from tests.faults.world import SMALL, world
-from tests.fixtures.sampling import TAKES_ALL
+from tests.fixtures.plugins.sampling import TAKES_ALL
 from tests.fixtures.services import leave_out
 
 pytestmark = pytest.mark.sampled_file(every=2)

@@ -19,7 +19,7 @@ from tests.fixtures.checks.ledger import delete_everything, expected_allocations
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.libvirt.libvirt_hosts import IMAGE_NAME, libvirt_library, write_image
 from tests.fixtures.libvirt.libvirt_outages import AFTER, BEFORE, KilledDaemon
-from tests.fixtures.sampling import seed
+from tests.fixtures.plugins.sampling import seed
 
 AWAY_SECONDS = 1.5
 """Long enough for the agent to look at its guests between two tries of an operation."""

@@ -17,7 +17,7 @@ from tests.fixtures.checks.ledger import (
     expected_allocations,
 )
 from tests.fixtures.deployment import BAD_HOST, two_cells
-from tests.fixtures.sampling import TAKES_ALL
+from tests.fixtures.plugins.sampling import TAKES_ALL
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.fixtures.services.brokers import rabbitmqctl
 from tests.fixtures.waiting import seconds

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures import sampling
+from tests.fixtures.plugins import sampling
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures import sampling
+from tests.fixtures.plugins import sampling
 from tests.simulation import zone_story
 
 SEEDS = list(sampling.sample(range(1, 11), 10, "zones"))

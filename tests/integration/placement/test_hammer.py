@@ -11,7 +11,7 @@ from armillary.db import Database
 from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement.placement_examiner import Examiner
 from tests.fixtures.placement.placement_rows import true_consumers, true_providers
-from tests.fixtures.sampling import TAKES_ALL
+from tests.fixtures.plugins.sampling import TAKES_ALL
 from tests.integration.placement.placement_hammer import (
     FIRM_HOSTS,
     SECONDS_MAX,

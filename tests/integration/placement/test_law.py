@@ -12,7 +12,7 @@ from placement.db import models
 from placement.engine import PlacementEngine
 from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement.placement_law import LAW_PHASES, PlacementLaw
-from tests.fixtures.sampling import TAKES_ALL
+from tests.fixtures.plugins.sampling import TAKES_ALL
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -28,7 +28,8 @@ from armillary.http.validation import Schema, by_version
 from placement.rest import validation as placement_validation
 from placement.rest.routes import ROUTES as PLACEMENT
 from placement.rest.versions import MAX as PLACEMENT_MAX
-from tests.fixtures import sampling, waiting
+from tests.fixtures import waiting
+from tests.fixtures.plugins import sampling
 
 FORGED = "FORGED"
 """Begins what must not begin a line of a log, or name a header."""

@@ -32,7 +32,7 @@ from tests.fixtures.cell.operation_stories import BETWEEN_CELLS, ON_B, Stage
 from tests.fixtures.cell.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import Killed
-from tests.fixtures.sampling import sample
+from tests.fixtures.plugins.sampling import sample
 from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,
     assert_as_before,

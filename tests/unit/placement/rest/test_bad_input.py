@@ -17,7 +17,7 @@ from tests.fixtures.placement.placement_fuzz_world import (
     make_familiar_things,
 )
 from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail, rest_conf
-from tests.fixtures.sampling import sample
+from tests.fixtures.plugins.sampling import sample
 
 PROVIDER, OTHER = PROVIDERS[0], PROVIDERS[2]
 OF_PROVIDER = f"/resource_providers/{PROVIDER}"

@@ -18,7 +18,7 @@ from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.cell.operated_cell import OperatedCell, Seen
 from tests.fixtures.cell.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
-from tests.fixtures.sampling import sample
+from tests.fixtures.plugins.sampling import sample
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 

@@ -7,7 +7,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from tests.fixtures.sampling import sample
+from tests.fixtures.plugins.sampling import sample
 from tests.unit.conductor.common.cell_db.cell_changes import (
     SHORT_STORIES,
     STORIES,
