@@ -19,7 +19,7 @@ pytest_plugins = [
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
     "tests.unit.conductor.common.cell_db.two_cells",
-    "tests.fixtures.examples",
+    "tests.fixtures.plugins.examples",
     "tests.fixtures.made_up_releases",
 ]
 

@@ -24,8 +24,8 @@ from objects.hosts.host_answers import AvailabilityZone
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.configuration import parsed_conf
-from tests.fixtures.examples import examples
 from tests.fixtures.http_api import ADMIN, MEMBER, NEWEST, Api
+from tests.fixtures.plugins.examples import examples
 from tests.fixtures.plugins.sampling import sample
 from tests.fixtures.records.claim_records import a_claim
 from tests.fixtures.stand_in import StandIn

@@ -21,9 +21,9 @@ from objects.base import ArmillaryObject
 from objects.packed.provider_uuids import UUIDCache, complete
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query
-from tests.fixtures.examples import examples
 from tests.fixtures.placement import engines, placement_conf
 from tests.fixtures.placement.placement_law import LAW_PHASES
+from tests.fixtures.plugins.examples import examples
 
 HOSTS = [f"c0ffee00-0000-4000-8000-{number:012}" for number in range(4)]
 PER_HOST = ("total", "reserved", "used", "ratio")

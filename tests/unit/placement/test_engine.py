@@ -11,9 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from placement.engine import PlacementEngine
 from placement.providers.inventory import Inventory
 from tests.builders import a_provider, a_query, a_uuid
-from tests.fixtures.examples import examples
 from tests.fixtures.placement import NewEngine, engines
 from tests.fixtures.placement.placement_law import LAW_PHASES, PlacementLaw
+from tests.fixtures.plugins.examples import examples
 
 
 def test_candidates_are_in_the_order_of_the_providers(new_engine: NewEngine) -> None:

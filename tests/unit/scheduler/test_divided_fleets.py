@@ -17,7 +17,7 @@ from objects.selection import Selection
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.zone_scheduler import ZoneScheduler
 from tests.builders import an_aggregate
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 from tests.fixtures.zones.zone_trees import Zone, flat_weights
 from tests.fleets import (
     CELL,

@@ -11,7 +11,7 @@ from compute_agent.host.instance_topology import InstancePlacement, PlacementWan
 from compute_agent.virt.simulated.simulated_hosts import parse_hosts
 from objects.numa import HostCell, HostTopology, InstanceTopology
 from objects.pci.pci import PciRequest
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 
 CPU_RATIO, RAM_RATIO = 2.0, 1.5
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from objects import numa
 from objects.numa import fitting
 from objects.pci import pci
-from tests.fixtures.examples import examples
 from tests.fixtures.numa_fleets import (
     a_guest,
     a_host_cell,
@@ -23,6 +22,7 @@ from tests.fixtures.numa_fleets import (
     pci_requests,
     pools,
 )
+from tests.fixtures.plugins.examples import examples
 
 RATIOS = st.sampled_from([None, {"cpu_allocation_ratio": 1.5, "ram_allocation_ratio": 1.2}])
 

@@ -12,11 +12,11 @@ from objects.allocations.resource_query import ResourceQuery
 from placement.candidates import find_candidates
 from placement.candidates import query as queries
 from placement.candidates.strategy import Strategy
-from tests.fixtures.examples import examples
 from tests.fixtures.placement.placement_fleets import PROVIDERS, PlannedProvider, fleets, questions
 from tests.fixtures.placement.placement_rows import TrueProvider
 from tests.fixtures.placement.placement_tables import a_table, candidates_of
 from tests.fixtures.placement.placement_truth import true_candidates
+from tests.fixtures.plugins.examples import examples
 
 strategies = st.builds(
     Strategy,

@@ -13,7 +13,7 @@ from placement.ledger.allocation_transaction import ANY, AllocationTransaction, 
 from placement.ledger.ledger import Account, Amounts, Ledger, Provider
 from placement.providers.inventory import Inventory
 from tests.builders import a_claim
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 
 ME, YOU, HER = (f"c0ffee00-0000-4000-8000-00000000000{number}" for number in (1, 2, 3))
 P1, P2 = (f"c0ffee00-0000-4000-8000-0000000000f{number}" for number in (1, 2))

@@ -27,8 +27,8 @@ from scheduler import request_filters
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.request import resource_query
 from tests.builders import a_flavor, a_uuid, an_aggregate, an_image
-from tests.fixtures.examples import examples
 from tests.fixtures.placement import engines, placement_template
+from tests.fixtures.plugins.examples import examples
 from tests.fixtures.plugins.sampling import sample
 from tests.fleets import (
     a_driver,

@@ -24,7 +24,7 @@ from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from tests.builders import a_flavor, a_uuid
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 from tests.fleets import (
     ArrayPlacement,
     Host,

@@ -21,10 +21,10 @@ from placement.candidates import explain, find_candidates, rpc_candidates, small
 from placement.candidates import query as queries
 from placement.providers.provider_table import ProviderTable
 from tests.builders import a_flavor, a_uuid
-from tests.fixtures.examples import examples
 from tests.fixtures.numa_fleets import a_host_cell
 from tests.fixtures.placement.placement_law import LAW_PHASES
 from tests.fixtures.placement.provider_tables import TableBuilder
+from tests.fixtures.plugins.examples import examples
 from tests.fleets import Host, a_driver, a_fleet, a_group, a_host, a_request_spec, scheduling_conf
 
 ZONE = "aaaaaaaa-0000-4000-8000-000000000001"

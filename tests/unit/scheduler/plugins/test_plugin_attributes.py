@@ -14,7 +14,7 @@ from scheduler import filters, weights
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import READABLE, HostState
 from scheduler.hosts.host_table import HostTable
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 from tests.fleets import scheduling_conf
 from tests.unit.scheduler.hosts.test_both_forms import EVERY_FILTER, EVERY_WEIGHER, ledgers, specs
 

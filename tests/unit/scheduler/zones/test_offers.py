@@ -13,7 +13,7 @@ from scheduler.hosts.host_state import HostState
 from scheduler.weights import BaseHostWeigher, load_weighers
 from scheduler.weights.ranking import RawWeights
 from scheduler.zones.offers import Offers, as_answer, merge_offers, shares_of, weights_of
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 from tests.fixtures.zones.zone_trees import Zone, flat_weights, sent
 from tests.fleets import Clock, Host, a_host, a_request_spec, scheduling_conf
 

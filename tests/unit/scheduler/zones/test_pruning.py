@@ -16,7 +16,7 @@ from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.search import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
-from tests.fixtures.examples import examples
+from tests.fixtures.plugins.examples import examples
 from tests.fixtures.zones.zone_trees import PUSH_SECONDS, Zone, outcomes
 from tests.fleets import Clock, Host, a_host, a_request_spec
 

@@ -16,7 +16,6 @@ from scheduler.hosts.numa import numa_fit
 from scheduler.hosts.numa.numa_fit import NOT_COUNTABLE, NumaColumns, NumaFit
 from scheduler.hosts.numa.numa_usage import HostTopologyDict, NumaTopologyCache
 from tests.fixtures import numa_fleets
-from tests.fixtures.examples import examples
 from tests.fixtures.numa_fleets import (
     GPU,
     a_guest,
@@ -25,6 +24,7 @@ from tests.fixtures.numa_fleets import (
     a_pci_request,
     a_pool,
 )
+from tests.fixtures.plugins.examples import examples
 
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 
