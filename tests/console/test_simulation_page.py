@@ -8,7 +8,7 @@ import pytest
 
 from simulator.results.html_page import write_html
 from tests.console.browser import Tab, violations
-from tests.fixtures.simulations import a_scenario, a_stream, run
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run
 
 WRITTEN = """
   window.written = [];

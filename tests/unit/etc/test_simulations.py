@@ -8,7 +8,7 @@ import pytest
 from simulator.scenario.policies import read_policies
 from simulator.scenario.scenario_file import read_scenario
 from simulator.zones.simulation import simulate_zones
-from tests.fixtures.simulations import run
+from tests.fixtures.fleets.simulations import run
 
 SIMULATIONS = Path(__file__).parents[3] / "etc" / "simulations"
 TREES = sorted(SIMULATIONS.glob("zones-*.yaml"))

@@ -12,7 +12,7 @@ from simulator.load.load import Request, spec_of
 from simulator.scenario.policies import read_policies
 from simulator.simulated_services import SimulatedServices, make_simulated_services
 from tests.builders import a_uuid
-from tests.fixtures.simulations import a_scenario, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, some_hosts
 
 LARGE = {"vcpus": 64, "memory_mb": 65536}
 

@@ -14,8 +14,8 @@ from simulator.scenario.files import document_of
 from simulator.scenario.policies import read_policies
 from simulator.scenario.scenario_errors import BadScenario
 from simulator.simulation import simulate
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run, some_hosts, write_policy
 from tests.fixtures.plugins.examples import examples
-from tests.fixtures.simulations import a_scenario, a_stream, run, some_hosts, write_policy
 
 BUSY: dict[str, Any] = {
     "duration_seconds": 30,

@@ -15,7 +15,7 @@ from objects.numa.cell_columns import (
     needed,
 )
 from objects.numa.fitting import Ratios, fit_cell
-from tests.fixtures.numa_fleets import (
+from tests.fixtures.fleets.numa_fleets import (
     a_guest,
     a_host_cell,
     a_host_topology,

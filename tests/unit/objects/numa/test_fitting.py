@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from objects import numa
 from objects.numa import fitting
 from objects.pci import pci
-from tests.fixtures.numa_fleets import (
+from tests.fixtures.fleets.numa_fleets import (
     a_guest,
     a_host_cell,
     a_host_topology,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from objects import numa
-from tests.fixtures.numa_fleets import (
+from tests.fixtures.fleets.numa_fleets import (
     GPU,
     a_guest,
     a_host_cell,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from armillary import exception
 from objects.pci import pci
 from tests.builders import a_flavor, an_image
-from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request, a_pool, pci_requests, pools
+from tests.fixtures.fleets.numa_fleets import GPU, NIC, a_pci_request, a_pool, pci_requests, pools
 from tests.fixtures.plugins.examples import examples
 
 ALIASES = pci.parse_aliases(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from programs.commands.app import ClientApp
-from tests.fixtures.simulations import write_policy, write_scenario
+from tests.fixtures.fleets.simulations import write_policy, write_scenario
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 

@@ -12,7 +12,7 @@ from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.store.host_store import HostStore
 from tests.builders import a_uuid
-from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import (
     ArrayPlacement,
     a_driver,

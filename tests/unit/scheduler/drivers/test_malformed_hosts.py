@@ -10,7 +10,7 @@ from objects.hosts.host_attributes import HOST_ATTRIBUTES, Collector, Kind
 from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.builders import a_uuid, an_image
-from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import ArrayPlacement, a_driver, a_host, a_request_spec, scheduling_conf
 
 SOUND: dict[str, Any] = {

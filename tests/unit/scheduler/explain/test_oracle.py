@@ -21,7 +21,7 @@ from placement.candidates import explain, find_candidates, rpc_candidates, small
 from placement.candidates import query as queries
 from placement.providers.provider_table import ProviderTable
 from tests.builders import a_flavor, a_uuid
-from tests.fixtures.numa_fleets import a_host_cell
+from tests.fixtures.fleets.numa_fleets import a_host_cell
 from tests.fixtures.placement.placement_law import LAW_PHASES
 from tests.fixtures.placement.provider_tables import TableBuilder
 from tests.fixtures.plugins.examples import examples

@@ -10,7 +10,7 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.hosts.host_table import HostTable
-from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
 EMPTY = a_host_topology().to_plain()

@@ -12,7 +12,7 @@ from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import TreeUsage
-from tests.fixtures.numa_fleets import GPU, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import GPU, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
 

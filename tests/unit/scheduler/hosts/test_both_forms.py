@@ -16,7 +16,7 @@ from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher
 from tests.builders import a_flavor, an_aggregate, an_image
-from tests.fixtures import numa_fleets
+from tests.fixtures.fleets import numa_fleets
 from tests.fixtures.plugins.examples import examples
 from tests.fleets import (
     CELL,

@@ -23,7 +23,13 @@ from scheduler.weights.image_properties_weigher import _PROPERTIES_MAX, ImagePro
 from scheduler.weights.metrics_weigher import MetricsWeigher
 from scheduler.weights.pci_weigher import PCIWeigher
 from tests.builders import a_flavor, an_image
-from tests.fixtures.numa_fleets import a_guest, a_host_cell, a_host_topology, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import (
+    a_guest,
+    a_host_cell,
+    a_host_topology,
+    a_pci_request,
+    a_pool,
+)
 from tests.fleets import Host, a_batch, a_fleet, a_host, a_request_spec, scheduling_conf
 
 CONF = scheduling_conf(

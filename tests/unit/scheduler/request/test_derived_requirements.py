@@ -6,7 +6,7 @@ from objects.request_spec import RequestLevelParams, RequestSpec
 from scheduler import request_filters
 from scheduler.request import derived_requirements, resource_query
 from scheduler.request_filters.owner import Owner
-from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request
+from tests.fixtures.fleets.numa_fleets import GPU, NIC, a_pci_request
 from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 

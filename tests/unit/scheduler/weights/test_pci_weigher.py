@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights.pci_weigher import PCIWeigher
-from tests.fixtures.numa_fleets import GPU, a_pool
+from tests.fixtures.fleets.numa_fleets import GPU, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from simulator.fleet.host_report import topology_of
 from simulator.results.outcome import Outcome
-from tests.fixtures.simulations import a_scenario, a_stream, run, some_hosts, write_policy
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run, some_hosts, write_policy
 
 PINNED = {"vcpus": 3, "memory_mb": 1024, "extra_specs": {"hw:cpu_policy": "dedicated"}}
 

@@ -8,7 +8,7 @@ from objects.hosts.host_attributes import HOST_ATTRIBUTES
 from simulator.fleet.host_report import aggregates_of
 from simulator.fleet.host_states import HostStates, PlacedInstance
 from tests.builders import a_uuid
-from tests.fixtures.simulations import a_scenario, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, some_hosts
 
 
 @pytest.fixture

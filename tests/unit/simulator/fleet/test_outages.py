@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.scenario.scenario import Scenario
-from tests.fixtures.simulations import a_scenario, a_stream, run, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run, some_hosts
 
 
 def with_outage(tmp_path: Path, *, repair: Any, hosts: str = "h-1", **failures: Any) -> Scenario:

@@ -6,7 +6,7 @@ from simulator.fleet.host_states import HostStates
 from simulator.load.groups import Groups
 from simulator.load.load import Request
 from simulator.scenario.scenario import GroupRules
-from tests.fixtures.simulations import a_scenario
+from tests.fixtures.fleets.simulations import a_scenario
 
 REQUEST = Request(0.0, "small", (1.0,), group="g", group_rules=GroupRules("anti-affinity", 2))
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.fixtures.simulations import a_scenario, a_stream, run, write_policy
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run, write_policy
 
 ONE = [a_stream(arrivals={"bursts": {"every_seconds": 100, "requests": 1}})]
 

@@ -9,7 +9,7 @@ import pytest
 from simulator.load.load import Request, arrival_times, requests_of, resources_of, spec_of
 from simulator.scenario.scenario import Arrivals
 from tests.builders import a_flavor
-from tests.fixtures.simulations import a_scenario, a_stream, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, some_hosts
 
 
 def first(arrivals: Arrivals, count: int) -> list[float]:

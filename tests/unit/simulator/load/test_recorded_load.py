@@ -8,7 +8,7 @@ import pytest
 from simulator.load.load import Request
 from simulator.load.recorded_load import read_recorded
 from simulator.scenario.scenario_errors import BadScenario
-from tests.fixtures.simulations import a_scenario, run, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, run, some_hosts
 
 HEAD = "arrival_seconds,flavor,count,lifetime_seconds,hints,zone\n"
 

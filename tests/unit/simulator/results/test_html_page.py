@@ -8,7 +8,7 @@ from pathlib import Path
 
 from simulator.results.decision_samples import SAMPLES_MAX, DecisionSample, DecisionSamples
 from simulator.results.html_page import page_of
-from tests.fixtures.simulations import a_scenario, run
+from tests.fixtures.fleets.simulations import a_scenario, run
 
 
 def a_page(folder: Path, title: str = "A scenario") -> str:

@@ -9,7 +9,7 @@ from simulator.fleet.host_states import HostStates, PlacedInstance
 from simulator.results.meter import Meter, fragmentation, gini, sizes, variation
 from simulator.results.outcome_counts import OutcomeCounts
 from tests.builders import a_uuid
-from tests.fixtures.simulations import a_scenario, some_hosts
+from tests.fixtures.fleets.simulations import a_scenario, some_hosts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from simulator.results.plot import draw, require_matplotlib
-from tests.fixtures.simulations import a_scenario, run
+from tests.fixtures.fleets.simulations import a_scenario, run
 
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from simulator.results.report import text_of
-from tests.fixtures.simulations import a_scenario, a_stream, run
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, run
 
 LOAD = [a_stream(arrivals={"fixed": 2})]
 

@@ -7,7 +7,7 @@ import pytest
 
 from armillary import exception
 from simulator.scenario.files import require_writable, write_json
-from tests.fixtures.simulations import a_scenario, run
+from tests.fixtures.fleets.simulations import a_scenario, run
 
 
 def test_json_holds_all_runs_and_their_differences(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from simulator.scenario.policies import read_policies
-from tests.fixtures.simulations import write_policy
+from tests.fixtures.fleets.simulations import write_policy
 
 
 def test_without_files_options_have_their_defaults() -> None:

@@ -8,7 +8,7 @@ import pytest
 from simulator.scenario.scenario import Amount
 from simulator.scenario.scenario_errors import BadScenario
 from simulator.scenario.scenario_file import read_scenario
-from tests.fixtures.simulations import a_scenario, a_stream, some_hosts, write_scenario
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, some_hosts, write_scenario
 
 
 def test_a_small_scenario_is_read(tmp_path: Path) -> None:

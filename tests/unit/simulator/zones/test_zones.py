@@ -12,7 +12,7 @@ from simulator.scenario.scenario_errors import BadScenario
 from simulator.zones.outcome import FlatFigures, ZonesOutcome
 from simulator.zones.simulation import simulate_zones
 from simulator.zones.tree import hosts_total, root_of
-from tests.fixtures.simulations import a_scenario, a_stream, some_hosts, write_policy
+from tests.fixtures.fleets.simulations import a_scenario, a_stream, some_hosts, write_policy
 from tests.unit.programs.commands.test_simulate import simulate
 
 pytestmark = pytest.mark.sampled_tests(every=3)

@@ -15,8 +15,8 @@ from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa import numa_fit
 from scheduler.hosts.numa.numa_fit import NOT_COUNTABLE, NumaColumns, NumaFit
 from scheduler.hosts.numa.numa_usage import HostTopologyDict, NumaTopologyCache
-from tests.fixtures import numa_fleets
-from tests.fixtures.numa_fleets import (
+from tests.fixtures.fleets import numa_fleets
+from tests.fixtures.fleets.numa_fleets import (
     GPU,
     a_guest,
     a_host_cell,

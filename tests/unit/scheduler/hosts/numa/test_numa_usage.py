@@ -20,7 +20,7 @@ from scheduler.hosts.numa.numa_usage import (
     host_topology,
     offered,
 )
-from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
+from tests.fixtures.fleets.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
 UUIDS = [f"00000000-0000-0000-0000-{number:012}" for number in range(4)]
