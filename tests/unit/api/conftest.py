@@ -17,7 +17,7 @@ from armillary.conf import register, serial_console
 from armillary.conf import tracing as tracing_conf
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
-from tests.fixtures.stand_in import StandIn
+from tests.fixtures.stand_ins.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 

@@ -28,7 +28,7 @@ from tests.fixtures.http_api import ADMIN, MEMBER, NEWEST, Api
 from tests.fixtures.plugins.examples import examples
 from tests.fixtures.plugins.sampling import sample
 from tests.fixtures.records.claim_records import a_claim
-from tests.fixtures.stand_in import StandIn
+from tests.fixtures.stand_ins.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 GROUP = builders.a_uuid()

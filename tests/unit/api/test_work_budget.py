@@ -8,7 +8,7 @@ import pytest
 from api import work_budget
 from api.work_budget import WorkBudget
 from armillary.context import RequestContext
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 USER = RequestContext(user_id="u1", project_id="p1")
 OTHER = RequestContext(user_id="u2", project_id="p1")

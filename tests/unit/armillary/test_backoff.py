@@ -3,7 +3,7 @@
 import pytest
 
 from armillary.backoff import Backoff, KeyedBackoff
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient
 from tests import builders
 from tests.fixtures.programs.serving import serving
-from tests.fixtures.stand_in import StandIn
+from tests.fixtures.stand_ins.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.armillary.conftest import fork_program, fork_servers, keep_logging, start_program
 

@@ -16,7 +16,7 @@ from armillary.db.idempotency import (
     delete_old,
 )
 from armillary.idempotency import HANDLED_SECONDS_MAX, RENEWED_SECONDS_MAX
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 
 class Base(DeclarativeBase):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from armillary.logs.outage_log import OutageLog
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from compute_agent.consoles import console_tokens
 from compute_agent.consoles.console_tokens import ConsoleTokens
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 
 def test_a_token_is_of_one_guest_and_valid_once() -> None:

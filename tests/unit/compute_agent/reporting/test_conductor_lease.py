@@ -6,7 +6,7 @@ import pytest
 
 from compute_agent.reporting.staleness_check import ConductorLease
 from tests.fixtures.agent import agent_conf
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 
 DOWN_SECONDS = 60
 

@@ -22,7 +22,7 @@ from objects.hosts.compute_node import ComputeNode
 from rpc.notifications import SILENT, Notifier
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
-from tests.fixtures.told import Told
+from tests.fixtures.stand_ins.told import Told
 
 HOST, OTHER_HOST = HOSTS
 

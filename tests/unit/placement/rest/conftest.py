@@ -10,7 +10,7 @@ from oslo_config import cfg
 from placement.engine import PlacementEngine
 from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
 from tests.fixtures.services.keystone import StandInKeystone
-from tests.fixtures.stand_in import StandIn
+from tests.fixtures.stand_ins.stand_in import StandIn
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from conductor.cell_conductor.hosts.agent_calls import (
     PAUSE_SECONDS,
     AgentCalls,
 )
-from tests.fixtures.clock import Clock
+from tests.fixtures.stand_ins.clock import Clock
 from tests.fixtures.waiting import seconds
 
 SECONDS_MAX = 60.0

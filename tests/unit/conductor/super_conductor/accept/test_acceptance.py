@@ -17,7 +17,7 @@ from objects.allocations.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
-from tests.fixtures.told import Told
+from tests.fixtures.stand_ins.told import Told
 from tests.unit.conductor.super_conductor.accept.accepting import (
     UNKNOWN,
     Accept,

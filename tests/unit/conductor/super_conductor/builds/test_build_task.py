@@ -17,8 +17,8 @@ from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import failing, moments, once
+from tests.fixtures.stand_ins.told import Told
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
-from tests.fixtures.told import Told
 
 ALL_STEPS = [step.name for steps in build_task.STEPS.values() for step in steps]
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]

@@ -9,7 +9,7 @@ from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import AggregateChanges
 from tests.fixtures.control_plane import NOW, ControlPlane, RunningConductor, an_admin
-from tests.fixtures.told import Told
+from tests.fixtures.stand_ins.told import Told
 
 
 def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:

@@ -15,8 +15,8 @@ from objects.hosts.image_fetches import ImageFetches
 from objects.images.image_meta import ImageMeta
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import ControlPlane, Workers, an_admin
+from tests.fixtures.stand_ins.told import Told
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
-from tests.fixtures.told import Told
 
 
 class Caching:

@@ -7,7 +7,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.move.move_task import Moves
 from tests.fixtures.control_plane import ControlPlane, an_admin
-from tests.fixtures.told import Told
+from tests.fixtures.stand_ins.told import Told
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from scheduler.interface import SchedulerAPI
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
-from tests.fixtures.told import Told
+from tests.fixtures.stand_ins.told import Told
 
 
 def check(plane: ControlPlane, told: Told, uuid: str) -> None:
