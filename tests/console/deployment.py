@@ -17,9 +17,9 @@ from objects.claims.resource_kinds import get_kind
 from programs import up, wiring
 from programs.bus_factory import bus_maker
 from tests.fixtures import waiting
+from tests.fixtures.access.token_files import token_entry, write_token_file
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_conf
-from tests.fixtures.token_files import token_entry, write_token_file
 
 HOSTS = "name=sim-{1..5}:vcpus=8:memory_mb=16384:disk_gb=100"
 NUMA_HOST = "name=numa-1:vcpus=8:pcpus=8:memory_mb=16384:disk_gb=100:numa=2:pci=10de/20b0@4"

@@ -13,8 +13,8 @@ from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures import waiting
+from tests.fixtures.access.clouds import services_of
 from tests.fixtures.checks.documented_output import assert_among, example
-from tests.fixtures.clouds import services_of
 from tests.fixtures.deployment import error_lines
 
 pytestmark = pytest.mark.sampled_file(every=3)

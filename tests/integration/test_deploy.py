@@ -16,8 +16,8 @@ from programs.operator.deploy.broker import BrokerAdmin
 from rpc.signing import enrolment
 from rpc.signing.keys import load as load_key
 from rpc.signing.trust import AGENTS
+from tests.fixtures.access.clouds import services_of
 from tests.fixtures.asking import Api, wait_for
-from tests.fixtures.clouds import services_of
 from tests.fixtures.deployment import BIN
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.fixtures.services.ports import free_port

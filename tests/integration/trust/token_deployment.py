@@ -11,9 +11,9 @@ import requests
 import yaml
 
 from armillary.identity.passwords import hash_password
+from tests.fixtures.access.token_files import token_entry
 from tests.fixtures.asking import Api
 from tests.fixtures.deployment import Deployment
-from tests.fixtures.token_files import token_entry
 
 ADMINISTRATOR = "root"
 PASSWORD = "for-this-test"

@@ -10,10 +10,10 @@ from oslo_config import cfg
 from api.front import make_front
 from api.middleware.authentication import make_authenticate
 from armillary import exception
+from tests.fixtures.access.token_files import token_entry, write_token_file
 from tests.fixtures.http_api import Api
 from tests.fixtures.services import keystone
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
-from tests.fixtures.token_files import token_entry, write_token_file
 from tests.unit.api.conftest import make_conf
 
 

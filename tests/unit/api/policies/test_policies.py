@@ -19,11 +19,11 @@ from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import operation_id
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
+from tests.fixtures.access.token_files import token_entry, write_token_file
 from tests.fixtures.http_api import Api
 from tests.fixtures.records.claim_records import a_claim
 from tests.fixtures.stand_ins.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
-from tests.fixtures.token_files import token_entry, write_token_file
 from tests.unit.api.conftest import make_conf
 
 WHO = {

@@ -6,9 +6,9 @@ import pytest
 
 from armillary import exception
 from placement.engine import PlacementEngine
+from tests.fixtures.access.token_files import token_entry, write_token_file
 from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
 from tests.fixtures.services.keystone import StandInKeystone
-from tests.fixtures.token_files import token_entry, write_token_file
 
 PROVIDERS = "/resource_providers"
 USAGES = "/usages?project_id=p1"
