@@ -29,7 +29,7 @@ from conductor.super_conductor import peer_link
 from objects.instances.server_filters import ServerFilters
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import a_user
-from tests.fixtures.direct_bus import DirectBus, Killed
+from tests.fixtures.messages.direct_bus import DirectBus, Killed
 from tests.fixtures.plugins import compiled_statements
 from tests.fixtures.zones import Zone
 

@@ -31,7 +31,7 @@ from tests.fixtures.cell.operated_cell import OperatedCell
 from tests.fixtures.cell.operation_stories import BETWEEN_CELLS, ON_B, Stage
 from tests.fixtures.cell.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.control_plane import ControlPlane
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 from tests.fixtures.plugins.sampling import sample
 from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,

@@ -17,7 +17,7 @@ from placement.engine import PlacementEngine
 from placement.manager import PlacementManager
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 from tests.fixtures.placement import engines, placement_conf
 from tests.fixtures.placement.placement_examiner import Examiner
 from tests.fixtures.services.databases import NewTables, on_one_server

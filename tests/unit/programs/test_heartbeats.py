@@ -11,7 +11,7 @@ from armillary.concurrency.periodic import PeriodicTask
 from armillary.service_history import CURRENT_VERSION, SCHEDULER
 from programs.heartbeats import HeartbeatSender
 from rpc.version_caps import OldestServices
-from tests.fixtures.direct_bus import Breaker, DirectBus
+from tests.fixtures.messages.direct_bus import Breaker, DirectBus
 
 
 class Manager:

@@ -22,7 +22,7 @@ from objects.pci.pci_claimed import with_providers
 from objects.request_spec import RequestSpec, SchedulerLimits
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build
-from tests.fixtures.direct_bus import Killed, moments
+from tests.fixtures.messages.direct_bus import Killed, moments
 
 HOST = HOSTS[0]
 TWO_CELLS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.agent import HOSTS, Agent, a_build
-from tests.fixtures.direct_bus import Killed, moments
+from tests.fixtures.messages.direct_bus import Killed, moments
 
 HOST, OTHER_HOST = HOSTS
 

@@ -25,7 +25,7 @@ from objects.instances.instance_fault import (
 from objects.request_spec import RequestSpec
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 
 HERE, THERE = HOSTS
 ON = {"is_on": True}

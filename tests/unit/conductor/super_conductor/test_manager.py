@@ -20,7 +20,7 @@ from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin, control_plane_conf
-from tests.fixtures.direct_bus import Breaker, DirectBus
+from tests.fixtures.messages.direct_bus import Breaker, DirectBus
 
 
 @pytest.fixture(scope="module", autouse=True)

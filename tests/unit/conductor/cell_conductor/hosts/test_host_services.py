@@ -13,7 +13,7 @@ from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")

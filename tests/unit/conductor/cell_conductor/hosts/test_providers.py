@@ -6,7 +6,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.hosts.providers import digest
 from tests.fixtures.cell import Cell, a_node, node_uuid
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 

@@ -4,7 +4,7 @@ from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations import other_cells
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.move import cell_relay
-from tests.fixtures.direct_bus import Breaker, DirectBus
+from tests.fixtures.messages.direct_bus import Breaker, DirectBus
 
 
 class EverySecond:

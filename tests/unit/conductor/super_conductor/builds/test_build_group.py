@@ -8,7 +8,7 @@ from conductor.super_conductor.builds import build_group
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import ControlPlane, a_user
-from tests.fixtures.direct_bus import moments, once
+from tests.fixtures.messages.direct_bus import moments, once
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 STEPS = [step.name for step in (*build_group.SCHEDULE, *build_group.HAND_OVER)]

@@ -16,7 +16,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user
-from tests.fixtures.direct_bus import failing, moments, once
+from tests.fixtures.messages.direct_bus import failing, moments, once
 from tests.fixtures.stand_ins.told import Told
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 

@@ -19,7 +19,7 @@ from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.claims.resource_claim import ClaimState, NewClaim, ResourceClaim
 from tests import builders
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 from tests.fixtures.placement import placement_template
 from tests.fixtures.super_conductor.claims import ClaimPlane
 from tests.fixtures.zones import Zone, zone_tree

@@ -11,7 +11,7 @@ from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db.catalogue import quotas
 from objects.allocations.fence import FENCE_FINAL
 from tests.fixtures.control_plane import ControlPlane, a_user
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.messages.direct_bus import moments
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]

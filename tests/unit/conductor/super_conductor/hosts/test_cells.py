@@ -15,7 +15,7 @@ from conductor.super_conductor.hosts.cells import Cells, _Link
 from objects.cell_mapping import CellMapping
 from tests.fixtures import waiting
 from tests.fixtures.control_plane import NOW, control_plane_conf
-from tests.fixtures.direct_bus import Breaker, DirectBus
+from tests.fixtures.messages.direct_bus import Breaker, DirectBus
 
 SECONDS_MAX = 60.0
 """For a cell that answers immediately, on a machine with other things to do."""

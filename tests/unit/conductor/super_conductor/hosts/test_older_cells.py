@@ -10,8 +10,8 @@ from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
 from conductor.super_conductor.hosts.cells import Cells
 from tests.fixtures.control_plane import NOW, control_plane_conf
-from tests.fixtures.direct_bus import Breaker, DirectBus
 from tests.fixtures.made_up_releases import NEW, OLD
+from tests.fixtures.messages.direct_bus import Breaker, DirectBus
 
 pytestmark = pytest.mark.usefixtures("two_releases")
 

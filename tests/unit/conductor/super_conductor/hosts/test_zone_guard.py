@@ -21,7 +21,7 @@ from conductor.super_conductor.hosts.zone_guard import ANNOUNCED_SECONDS_MAX, Zo
 from objects.aggregate import AggregateChanges
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import NOW, ControlPlane, a_selection, an_admin
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.waiting import seconds
 

@@ -10,7 +10,7 @@ from conductor.super_conductor.move import move_task
 from objects.allocations.fence import TRIES_MAX, Fence, FenceStep
 from objects.instances.instance_fault import InstanceFault
 from tests.fixtures.control_plane import ControlPlane
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.messages.direct_bus import moments
 from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,
     assert_as_before,

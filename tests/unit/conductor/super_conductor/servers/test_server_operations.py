@@ -19,7 +19,7 @@ from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.messages.direct_bus import Killed
 from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.unit.conductor.super_conductor.servers.operated_servers import cell, change, usage, uuid
 

@@ -9,7 +9,7 @@ from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_attempt import ATTEMPT_FINAL, AttemptState
 from objects.zones.zone_query import ZoneOrder
 from tests.fixtures.control_plane import a_user
-from tests.fixtures.direct_bus import Killed, moments
+from tests.fixtures.messages.direct_bus import Killed, moments
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 

@@ -8,7 +8,7 @@ from armillary import exception
 from objects.cell_mapping import CELL0_UUID
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import an_admin
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.messages.direct_bus import moments
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_groups_elsewhere import a_group
 from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import delete

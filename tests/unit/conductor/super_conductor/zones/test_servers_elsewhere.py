@@ -18,7 +18,7 @@ from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.zones.zone_attempt import Attempts, ServerSize
 from tests.builders import a_migration, a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
-from tests.fixtures.direct_bus import moments
+from tests.fixtures.messages.direct_bus import moments
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
