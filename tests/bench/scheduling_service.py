@@ -36,7 +36,7 @@ from tests.bench.placement.placement_service import (
     running_service,
 )
 from tests.builders import a_uuid
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.signing import Authority
 from tests.fleets import CELL, Host, a_batch
 

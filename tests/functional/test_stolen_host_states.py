@@ -18,7 +18,7 @@ from programs.operator.databases import API
 from scheduler.interface import SchedulerAPI
 from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import Anything, an_rpc_server
+from tests.fixtures.messages.interfaces import Anything, an_rpc_server
 from tests.fleets import Host, a_batch, a_host
 from tests.functional.signed_system import (
     CELL,

@@ -12,7 +12,7 @@ from rpc.signing.trust import SCOPED
 from scheduler.interface import SchedulerAPI
 from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import BY_TOPIC, Anything
+from tests.fixtures.messages.interfaces import BY_TOPIC, Anything
 from tests.functional.scoped_attacks import ATTACKS, CONTEXT, HARMLESS, Victim
 from tests.functional.signed_system import (
     CELL,

@@ -16,7 +16,7 @@ from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import Conductor, a_build, agent_conf
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.programs.python_programs import Program, StartProgram, start_program
 from tests.fixtures.services.brokers import Broker
 from tests.fixtures.waiting import seconds

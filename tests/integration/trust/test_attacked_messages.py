@@ -33,7 +33,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.ledger import assert_all_active, delete_everything
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
-from tests.fixtures.interfaces import Anything
+from tests.fixtures.messages.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signing.forged_replies import ReplyForger
 from tests.integration.trust.message_attacks import (

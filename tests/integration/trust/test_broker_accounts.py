@@ -33,7 +33,7 @@ from tests.fixtures.checks.ledger import (
     delete_everything,
 )
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.interfaces import part_of
+from tests.fixtures.messages.interfaces import part_of
 from tests.fixtures.services import RABBITMQ
 from tests.fixtures.services.brokers import fresh_vhost
 from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command

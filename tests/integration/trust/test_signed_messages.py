@@ -33,7 +33,7 @@ from tests.fixtures.checks.ledger import (
 )
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
-from tests.fixtures.interfaces import BY_TOPIC, Anything
+from tests.fixtures.messages.interfaces import BY_TOPIC, Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.services.brokers import close_connections
 from tests.fixtures.signing.forged_replies import ReplyForger, failure_of

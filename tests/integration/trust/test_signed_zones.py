@@ -17,7 +17,7 @@ from rpc.signing.place import zone_scope
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.interfaces import Anything
+from tests.fixtures.messages.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signing.authority import CertificateAuthority
 from tests.integration.trust.trusted_zones import SignedZone, introduce

@@ -33,7 +33,7 @@ from tests.fixtures.checks.ledger import (
 )
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import BIN, Cell, Deployment, running
-from tests.fixtures.interfaces import part_of
+from tests.fixtures.messages.interfaces import part_of
 from tests.fixtures.programs import forked_servers
 from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 from tests.fixtures.waiting import seconds

@@ -17,7 +17,7 @@ from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.http_api import Api
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.super_conductor import SuperConductorClient
 
 

@@ -23,7 +23,7 @@ from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import AGENT, Conductor, a_build, agent_conf
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 
 HOSTS = ["sim-1", "sim-2", "sim-3"]
 SECONDS_MAX = 60.0

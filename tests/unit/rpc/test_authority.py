@@ -12,7 +12,7 @@ from rpc import authority
 from rpc.callers import AGENT_ITSELF
 from rpc.signing.trust import ROLES, Identity
 from scheduler.interface import SchedulerAPI
-from tests.fixtures.interfaces import BY_TOPIC
+from tests.fixtures.messages.interfaces import BY_TOPIC
 from tests.fixtures.signing import SCOPES
 
 INTERFACES = tuple(BY_TOPIC.values())

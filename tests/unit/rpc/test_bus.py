@@ -18,7 +18,7 @@ from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.interfaces import Anything
+from tests.fixtures.messages.interfaces import Anything
 
 SERIALISE = "oslo_messaging._drivers.common.serialize_remote_exception"
 

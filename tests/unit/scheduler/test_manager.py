@@ -29,7 +29,7 @@ from scheduler.manager import SchedulerManager
 from scheduler.plugins import plugin_calls
 from tests.builders import a_flavor, a_uuid, an_aggregate
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fleets import (
     CELL,
     ArrayPlacement,

@@ -25,7 +25,7 @@ from scheduler.interface import SchedulerAPI
 from scheduler.manager import SchedulerManager
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import (
     CELL,

@@ -28,7 +28,7 @@ from programs.operator.application import OperatorApp
 from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures import waiting
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.services.databases import SCHEMAS, sqlite_with_tables
 from tests.unit.programs.conftest import Ended
 

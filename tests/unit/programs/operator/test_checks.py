@@ -15,8 +15,8 @@ from rpc.signing import place
 from scheduler.interface import SchedulerAPI
 from tests import builders
 from tests.fixtures.control_plane import NOW
-from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.made_up_releases import NEW, OLD
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.services.databases import newest_version
 from tests.unit.programs.conftest import Ended
 from tests.unit.programs.operator.conftest import CellConductor, Run, register

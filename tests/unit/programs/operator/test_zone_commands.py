@@ -13,7 +13,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
 from rpc.signing.place import TOP
 from tests import builders
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.super_conductor.mappings import map_instances
 from tests.unit.programs.conftest import Ended
 from tests.unit.programs.operator.conftest import Run

@@ -17,7 +17,7 @@ from rpc.broker.broker_accounts import (
     permissions,
 )
 from rpc.notifications import event_feed
-from tests.fixtures.interfaces import BY_TOPIC
+from tests.fixtures.messages.interfaces import BY_TOPIC
 
 ACCOUNTS = {"child_zone": ("conductor", "scheduler")}
 NEVER_SENT = {

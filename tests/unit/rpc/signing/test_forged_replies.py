@@ -12,7 +12,7 @@ from rpc.signing import envelope
 from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.interfaces import BY_TOPIC, Anything
+from tests.fixtures.messages.interfaces import BY_TOPIC, Anything
 from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
 from tests.fixtures.signing.forged_replies import ReplyForger, failure_of
 from tests.fixtures.waiting import seconds

@@ -7,7 +7,7 @@ import pytest
 
 from armillary import exception
 from rpc.wire.argument_types import argument_check, fits_of
-from tests.fixtures.interfaces import BY_TOPIC
+from tests.fixtures.messages.interfaces import BY_TOPIC
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rpc.transport import Bus
 from scheduler.zones.links import RpcLinks
 from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import some_hosts
 

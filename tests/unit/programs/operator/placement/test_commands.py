@@ -19,7 +19,7 @@ from programs.operator.placement.heal_allocations import heal_code
 from programs.operator.placement.sync_aggregates import SyncResult, sync_code
 from rpc.signing.place import TOP
 from tests import builders
-from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.messages.interfaces import an_rpc_server
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement.placement_repair import Cloud, RunPlacement, cloud, run_placement
 from tests.unit.programs.operator.conftest import Run
