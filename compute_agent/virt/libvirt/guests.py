@@ -6,7 +6,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, Feature, GuestInfo
+from compute_agent.virt.driver import SHUTDOWN, Feature, GuestInfo
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.instance_directories import InstanceDirectories
-from compute_agent.virt.libvirt import ownership
+from compute_agent.virt.libvirt import ownership, power_states
 from compute_agent.virt.libvirt.capabilities import GuestKind
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks import (
@@ -52,22 +52,6 @@ LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25
 DEFAULT_BUS = "virtio"
-
-_PAUSES = {
-    "VIR_DOMAIN_PAUSED_UNKNOWN": "the hypervisor paused it",
-    "VIR_DOMAIN_PAUSED_USER": "it was paused on its host",
-    "VIR_DOMAIN_PAUSED_IOERROR": "an error of its disk paused it; the file system may be full",
-    "VIR_DOMAIN_PAUSED_WATCHDOG": "its watchdog paused it",
-    "VIR_DOMAIN_PAUSED_CRASHED": "it was paused because it crashed",
-    "VIR_DOMAIN_PAUSED_POSTCOPY_FAILED": "its live migration failed halfway",
-    "VIR_DOMAIN_PAUSED_API_ERROR": "libvirt paused it after an error",
-}
-"""Why a guest is paused until it is resumed; other pauses end by themselves."""
-_ENDS = {
-    "VIR_DOMAIN_SHUTOFF_CRASHED": "it crashed, or its hypervisor was killed",
-    "VIR_DOMAIN_SHUTOFF_FAILED": "its hypervisor could not start it",
-}
-"""Why a guest is off that neither shut down nor was ended by request."""
 
 
 class Guests:
@@ -209,48 +193,19 @@ class Guests:
         if record is None:
             return None
         uuid = domain.UUIDString()
-        power_state = self._power_state(domain)
+        power_state = power_states.power_state(self.library, domain)
         is_off = power_state == SHUTDOWN
         return GuestInfo(
             uuid,
             power_state,
             place=None if record.place.is_anywhere else record.place,
-            reason=self._reason(domain, power_state),
+            reason=power_states.reason_of(self.library, domain, power_state),
             is_moving=is_off and self.files(uuid).read_note().is_moving,
         )
 
     def is_running(self, domain: Any) -> bool:
         """Return whether it runs here; an incoming migration does not count."""
-        library = self.library
-        state, reason = domain.state(0)
-        if state == library.VIR_DOMAIN_PAUSED:
-            return bool(reason != library.VIR_DOMAIN_PAUSED_MIGRATION)
-        return state not in (library.VIR_DOMAIN_SHUTOFF, library.VIR_DOMAIN_CRASHED)
-
-    def _power_state(self, domain: Any) -> str:
-        if not self.is_running(domain):
-            return SUSPENDED if domain.hasManagedSaveImage(0) else SHUTDOWN
-        return PAUSED if self._pause_reason(domain) is not None else RUNNING
-
-    def _reason(self, domain: Any, power_state: str) -> str | None:
-        if power_state == PAUSED:
-            return self._pause_reason(domain)
-        return self._among(_ENDS, domain.state(0)[1]) if power_state == SHUTDOWN else None
-
-    def _pause_reason(self, domain: Any) -> str | None:
-        """Return why a guest is paused; None if it runs, or continues by itself."""
-        library = self.library
-        state, reason = domain.state(0)
-        if state == library.VIR_DOMAIN_PMSUSPENDED:
-            return "it sleeps, by its own power management"
-        if state != library.VIR_DOMAIN_PAUSED:
-            return None
-        return self._among(_PAUSES, reason)
-
-    def _among(self, reasons: Mapping[str, str], found: int) -> str | None:
-        """Return the text of a reason by libvirt's number; None if it is not among these."""
-        names = (name for name in reasons if getattr(self.library, name, None) == found)
-        return reasons.get(next(names, ""))
+        return power_states.is_running(self.library, domain)
 
     # Changing -------------------------------------------------------------------------------------
 
