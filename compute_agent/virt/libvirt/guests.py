@@ -21,30 +21,21 @@ from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import ownership, power_states
 from compute_agent.virt.libvirt.capabilities import GuestKind
 from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.disks import (
-    config_disks,
-    disk_room,
-    file_storage,
-    hypervisor_access,
-    image_formats,
-    images,
-)
+from compute_agent.virt.libvirt.disks import disk_room, file_storage, hypervisor_access, images
 from compute_agent.virt.libvirt.disks.disk_room import DiskRoom
 from compute_agent.virt.libvirt.disks.file_storage import FileStorage
-from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
+from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.disks.storage import GIB, DiskStorage, Role
-from compute_agent.virt.libvirt.domain import domain_xml, guest_hardware, guest_networks, live_xml
+from compute_agent.virt.libvirt.domain import domain_xml, guest_networks, live_xml
 from compute_agent.virt.libvirt.domain.domain_xml import GuestSpec
 from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
 from compute_agent.virt.libvirt.domain.guest_disks import BUSES, GuestDisk
 from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
-from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, DiskSizes, GuestRecord
-from objects.images import guest_properties
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
@@ -227,7 +218,7 @@ class Guests:
     ) -> GuestSpec:
         """Return the inputs of a guest's definition. Raises DiskError, BadImage."""
         files = self.files(instance.uuid)
-        kind = self._kind(instance)
+        kind = self.kind(instance)
         disks: tuple[GuestDisk, ...] = files.disks(instance.flavor)
         return GuestSpec(
             uuid=instance.uuid,
@@ -260,93 +251,6 @@ class Guests:
             library.VIR_DOMAIN_METADATA_ELEMENT, settled.to_text(), PREFIX, NAMESPACE, flags
         )
 
-    def build(self, instance: Instance, place: InstancePlacement) -> Any:
-        """Build and start a guest, and return its domain; a running one is left as it is.
-
-        Each step is idempotent. Raises BadImage, DiskError, OSError, too; the caller undoes it.
-        """
-        domain = self.find(instance.uuid)
-        if domain is not None and domain.isActive():
-            return domain
-        self._make_files(instance)
-        domain = self.define(instance, place)
-        self.start(domain)
-        return domain
-
-    def recover(self, instance: Instance, place: InstancePlacement, former_host: str) -> Any:
-        """Build and start a guest of a host that is down, and return its domain.
-
-        It gets the disks that it had, if both hosts share them. Raises as ``build``; after an error
-        the caller's ``remove`` gives them back.
-        """
-        files = self.files(instance.uuid)
-        domain = self.find(instance.uuid)
-        if domain is None or not domain.isActive():
-            domain = self._with_its_disks(files, instance, place, former_host)
-        if files.read_note().former is not None:
-            files.write_note(Ownership(owner=self.host))  # there is no way back from now on
-        return domain
-
-    def _with_its_disks(
-        self, files: InstanceFiles, instance: Instance, place: InstancePlacement, former_host: str
-    ) -> Any:
-        files.make()
-        root, note = files.root, files.read_note()
-        is_taken = note.owner == self.host and note.former == former_host
-        if not (is_taken or note.owner == former_host):
-            return self.build(instance, place)
-        if root is None:
-            if self.former_files(instance.uuid).read_note().owner == former_host:
-                files.write_note(Ownership(owner=self.host))  # a rebuild had not made it yet
-                return self.build(instance, place)
-            raise DiskError(
-                f"its root disk is missing in {files.directory}, where {former_host} had it; put "
-                "it back, or remove the directory to have it built again from its image"
-            )
-        files.write_note(note.taken_by(self.host))
-        files.fence()
-        is_overlay = root.format == file_storage.QCOW2
-        with self.held_image(instance.image if is_overlay else None, instance.uuid):
-            files.create_extra(instance.flavor)
-        domain = self.define(instance, place)
-        self.start(domain)
-        return domain
-
-    @contextlib.contextmanager
-    def checked_image(self, instance: Instance) -> Iterator[ImageFile]:
-        """Have the image of a new guest on this host; a present guest is left alone.
-
-        Raises BadImage, DiskError, Unavailable, OSError.
-        """
-        guest_hardware.check(instance)
-        with self.held_image(instance.image, instance.uuid):
-            image = images.file_of(instance.image, self.image_directory)
-            image_formats.check(image)
-            images.check_size(image, instance.flavor)
-            yield image
-
-    @contextlib.contextmanager
-    def replaceable(self, instance: Instance) -> Iterator[bool]:
-        """Have the image of a new guest on this host, and room for its disks.
-
-        Lends whether the present guest, which is left alone, can be kept beside it. Raises as
-        ``checked_image``.
-        """
-        with self.checked_image(instance) as image:
-            files = self.files(instance.uuid)
-            needed = files.new_bytes(image, instance.flavor)
-            try:
-                self._check_room(files, needed)
-            except DiskError:
-                self._check_room(files, needed - files.storage.freed_bytes(files.directory))
-                yield False
-            else:
-                yield True
-
-    def _check_room(self, files: InstanceFiles, needed: int) -> None:
-        with self.room_held(files, Role.ROOT, max(0, needed)):
-            pass
-
     @contextlib.contextmanager
     def room_held(self, files: InstanceFiles, role: Role, needed: int) -> Iterator[None]:
         """Keep room on this host for a disk that is being made. Raises DiskError, OSError.
@@ -361,50 +265,12 @@ class Guests:
         with self.disk_room.held([(path if files.exists else files.directory, needed)]):
             yield
 
-    def check_host(self, instance: Instance) -> None:
-        """Raise BadImage or DiskError unless this host has what a new guest asks for.
-
-        For new servers, placement and libvirt tell that; a rebuild would have lost its guest then.
-        """
-        disk_bus(instance)
-        self._check_machine(instance)
-        wanted = set(guest_properties.traits(instance.flavor, instance.image))
-        if missing := sorted(wanted - self.facts.traits()):
-            raise DiskError(f"the image needs {', '.join(missing)}, which this host does not have")
-        if config_disks.is_wanted(instance, self._conf):
-            config_disks.need_program()
-
-    def _check_machine(self, instance: Instance) -> None:
-        kind = self._kind(instance)
-        machine = self.facts.machine_for(kind, instance.image)
-        if machine is not None and kind.machines and machine not in kind.machines:
-            raise DiskError(f"this host does not have the machine type {machine}")
-
-    def _kind(self, instance: Instance) -> GuestKind:
+    def kind(self, instance: Instance) -> GuestKind:
+        """Return the kind of a guest here. Raises DiskError for an unsupported architecture."""
         kind = self.facts.kind_for(instance.image)
         if kind is None:
             raise DiskError("this host does not support the image's architecture")
         return kind
-
-    def _make_files(self, instance: Instance) -> None:
-        files = self.files(instance.uuid)
-        self._check_machine(instance)
-        with self.checked_image(instance) as image:
-            files.make()
-            note = files.read_note()
-            if not note.is_of(self.host):
-                raise DiskError(f"{files.directory} belongs to the host {note.owner}")
-            files.write_note(Ownership(owner=self.host))
-            if files.root is None:
-                with self.room_held(files, Role.ROOT, files.new_bytes(image, instance.flavor)):
-                    files.create_root(image, instance.flavor)
-        if image.is_temporary and instance.image is not None:
-            self.image_cache.drop(instance.image)
-        files.create_extra(instance.flavor)
-        if config_disks.is_wanted(instance, self._conf):
-            files.create_config_drive(
-                lambda: config_disks.content(files.directory, instance, self._conf)
-            )
 
     @contextlib.contextmanager
     def held_image(self, image: ImageMeta | None, instance_uuid: str) -> Iterator[None]:

@@ -33,6 +33,7 @@ from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.disks.storage import Role
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.former_guests import FormerGuests
+from compute_agent.virt.libvirt.guest_builder import GuestBuilder
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
@@ -71,6 +72,7 @@ class LibvirtOperations(ComputeDriver):
     def _use(self, guests: Guests) -> None:
         """Work on these guests from now on; the driver calls it from ``init_host``."""
         self._guests = guests
+        self._builder = GuestBuilder(self._conf, guests)
         self._cold = ColdMoves(self._conf, guests)
         self._live = LiveMoves(self._conf, guests)
         self._former = FormerGuests(guests)
@@ -89,14 +91,14 @@ class LibvirtOperations(ComputeDriver):
     @repeated
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._building(instance.uuid):
-            return self._info(self._guests.build(instance, place))
+            return self._info(self._builder.build(instance, place))
 
     @repeated
     def recover(
         self, instance: Instance, place: InstancePlacement, *, former_host: str
     ) -> GuestInfo:
         with self._building(instance.uuid):
-            domain = self._guests.recover(instance, place, former_host)
+            domain = self._builder.recover(instance, place, former_host)
             self._former.drop_of(instance.uuid, former_host)
             return self._info(domain)
 
@@ -105,14 +107,14 @@ class LibvirtOperations(ComputeDriver):
         self._check_host(instance)
         with contextlib.ExitStack() as stack:
             with self._checking(instance.uuid):
-                has_room = stack.enter_context(self._guests.replaceable(instance))
+                has_room = stack.enter_context(self._builder.replaceable(instance))
             yield has_room
 
     @repeated
     def _check_host(self, instance: Instance) -> None:
         with self._checking(instance.uuid):
             self._former.take_back_files(instance.uuid)
-            self._guests.check_host(instance)
+            self._builder.check_host(instance)
 
     @repeated
     def set_aside(self, instance_uuid: str) -> None:

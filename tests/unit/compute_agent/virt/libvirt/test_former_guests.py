@@ -200,7 +200,7 @@ def test_a_guest_that_could_not_be_put_back_is_started_by_the_next_request(
     guest = spawned(host)
     host.set_aside(guest.uuid)
     if is_built:
-        host._guests.build(another(guest), ANYWHERE).destroy()
+        host._builder.build(another(guest), ANYWHERE).destroy()
     start(host, guest, verb)
     assert (powers(host), names(host)) == ({guest.uuid: "running"}, [guest.uuid])
     assert is_former(host, guest) == (True, True)
