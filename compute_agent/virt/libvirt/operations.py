@@ -13,7 +13,6 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import (
     PAUSED,
-    RUNNING,
     SHUTDOWN,
     SUSPENDED,
     ComputeDriver,
@@ -25,15 +24,12 @@ from compute_agent.virt.driver import (
 from compute_agent.virt.libvirt import diagnostics, guest_addresses
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.daemon_restarts import repeated
-from compute_agent.virt.libvirt.disks import disk_room, live_snapshots, qemu_img
-from compute_agent.virt.libvirt.disks.file_storage import RAW
+from compute_agent.virt.libvirt.disks import disk_room
 from compute_agent.virt.libvirt.disks.images import BadImage
-from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
-from compute_agent.virt.libvirt.disks.storage import Role
-from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.former_guests import FormerGuests
 from compute_agent.virt.libvirt.guest_builder import GuestBuilder
+from compute_agent.virt.libvirt.guest_snapshots import GuestSnapshots
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
@@ -73,6 +69,7 @@ class LibvirtOperations(ComputeDriver):
         """Work on these guests from now on; the driver calls it from ``init_host``."""
         self._guests = guests
         self._builder = GuestBuilder(self._conf, guests)
+        self._snapshots = GuestSnapshots(guests)
         self._cold = ColdMoves(self._conf, guests)
         self._live = LiveMoves(self._conf, guests)
         self._former = FormerGuests(guests)
@@ -229,37 +226,13 @@ class LibvirtOperations(ComputeDriver):
 
     @repeated
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
-        """Copy the root disk; a running guest continues where its hypervisor can copy meanwhile."""
         with self._operating(instance_uuid, "Snapshot"):
-            domain = self._existing(instance_uuid)
-            files = self._guests.files(instance_uuid)
-            root, size = files.need_root(), files.copy_bytes(Role.ROOT)
-            if self._info(domain).power_state != RUNNING:
-                self._copy_root(files, root, image, path)
-                return
-            copies = [(files.directory / live_snapshots.PART, size), (path, size)]
-            try:
-                seconds = files.storage.copy_seconds
-                with (
-                    self._guests.disk_room.held(copies),
-                    live_snapshots.copied(
-                        self._library, domain, root, files.directory, seconds
-                    ) as copied,
-                ):
-                    self._convert(files, copied.path, copied.format, image, path)
-            except self._library.libvirtError as error:
-                if error.get_error_code() != self._library.VIR_ERR_NO_SUPPORT:
-                    raise
-                self._copy_paused(domain, files, root, image, path)
+            self._snapshots.copy(self._existing(instance_uuid), image, path)
 
     def _end_copies(self) -> None:
-        """End the copies of snapshots that an earlier agent left: they would go on for ever."""
+        """End the copies of snapshots that an earlier agent left."""
         try:
-            for guest in self._guests.list():
-                files = self._guests.files(guest.instance_uuid)
-                domain = self._guests.find(guest.instance_uuid)
-                if domain is not None and (root := files.root) is not None:
-                    live_snapshots.clear(self._library, domain, root, files.directory)
+            self._snapshots.end_all()
         except (self._library.libvirtError, *_FAILURES) as error:
             LOG.warning("Cannot look for copies of disks that were left unfinished: %s", error)
 
@@ -269,28 +242,6 @@ class LibvirtOperations(ComputeDriver):
             self._live.keep_room()
         except (DiskError, OSError) as error:
             LOG.warning("Cannot look for guests that are on their way here: %s", error)
-
-    def _copy_paused(
-        self, domain: Any, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
-    ) -> None:
-        domain.suspend()
-        try:
-            self._copy_root(files, root, image, path)
-        finally:
-            domain.resume()
-
-    def _copy_root(
-        self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
-    ) -> None:
-        with self._guests.disk_room.held([(path, files.copy_bytes(Role.ROOT))]):
-            self._convert(files, files.storage.url(root), root.format, image, path)
-
-    @staticmethod
-    def _convert(
-        files: InstanceFiles, source: str, source_format: str, image: ImageMeta, path: Path
-    ) -> None:
-        wanted, seconds = image.disk_format or RAW, files.storage.copy_seconds
-        qemu_img.copy(source, source_format, path, wanted, seconds=seconds)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):
