@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 import numpy as np
 from oslo_config import cfg
@@ -25,7 +24,6 @@ from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
-from objects.traces.decision_trace import DecisionTrace
 from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
@@ -43,6 +41,7 @@ from scheduler.hosts.store.state_sync import StateSync
 from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.pools.pool_schedulers import PoolSchedulers
+from scheduler.readiness import Readiness
 from scheduler.request.resource_query import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
@@ -50,14 +49,6 @@ from scheduler.snapshot.snapshot_keeper import SnapshotKeeper
 from scheduler.zones.service import NOTHING_KNOWN, make_zone_service
 
 LOG = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_FRESH_SECONDS = 0.5
-"""Seconds after a start for which requests wait for news, if a snapshot can answer them."""
-
-_DOUBT_SECONDS = 10.0
-"""Seconds for which requests wait for cells that were silent while this process was cut off."""
 
 _FIRST_SNAPSHOT_SECONDS = 5.0
 
@@ -86,8 +77,6 @@ class SchedulerManager:
         self._conf = conf
         self._notifier = notifier
         self._bus = top_bus
-        self._started = time.monotonic()
-        self._is_restored = False
         self._host_store = HostStore(conf, clock=time.monotonic)
         service_metrics.HOSTS.watch(self._host_store, _hosts_by_state)
         placement = PlacementAPI(
@@ -143,6 +132,13 @@ class SchedulerManager:
             children=None if self._zones is None else self._zones.children,
             now=lambda: datetime.now(UTC),
         )
+        self._readiness = Readiness(
+            conf,
+            host_store=self._host_store,
+            sync=self._sync,
+            driver=self._driver,
+            zones=self._zones,
+        )
         self._watch = PluginTimeouts(conf)
         self._instance_info = InstanceInfo(
             conf, host_store=self._host_store, ask_cells=self._sync.ask_cells
@@ -152,9 +148,9 @@ class SchedulerManager:
 
     def start(self) -> None:
         """Start to fetch cells, aggregates and hosts, without waiting for them."""
-        self._is_restored = self._snapshot.restore()
-        self._started = time.monotonic()
-        self._sync.start(is_restored=self._is_restored)
+        is_restored = self._snapshot.restore()
+        self._readiness.start(is_restored=is_restored)
+        self._sync.start(is_restored=is_restored)
 
     def servers(self) -> Sequence[RpcServer]:
         if self._conf.scheduler.in_process:
@@ -261,7 +257,7 @@ class SchedulerManager:
         """
         for request in requests:
             request.check()
-        self._wait_until_ready()
+        self._readiness.wait()
         for request in requests:
             self._notify_start(request)
         try:
@@ -270,7 +266,7 @@ class SchedulerManager:
             return [_stuck(request.context, stuck) for request in requests]
         for request, outcome in zip(requests, outcomes, strict=True):
             self._notify_end(request, outcome)
-        return [self._with_age(self._unless_premature(each)) for each in outcomes]
+        return [self._readiness.checked(each) for each in outcomes]
 
     def get_expected_allocations(
         self, context: RequestContext, requests: Sequence[RequestSpec]
@@ -294,17 +290,17 @@ class SchedulerManager:
         zones = self._zones
         # The parent as this zone's super conductor names it: its children distinguish parents.
         context = context.with_parent_zone(context.parent_zone or context.asked_by)
-        self._wait_until_ready()
+        self._readiness.wait()
         try:
             answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))
         except PluginTimedOut as stuck:
             raise exception.Unavailable(reason=str(stuck)) from stuck
         own = [zone for zone in answer.zones if zone["outcome"] == "own" and not zone["path"]]
-        if own and not answer.host_ids and self._may_hear_of_hosts:
+        if own and not answer.host_ids and self._readiness.may_hear_of_hosts:
             raise exception.Unavailable(  # its parent would take it for an answer
                 reason="the scheduler has just started and does not know the state of some hosts"
             )
-        if notes := self._age_notes():
+        if notes := self._readiness.age_notes():
             for zone in own:
                 zone["reason"] = " ".join([*filter(None, [zone["reason"]]), *notes])
             answer.obj_reset_changes()
@@ -344,71 +340,6 @@ class SchedulerManager:
         self._notifier.select_destinations(
             request.context, request.request_spec, request.instance_uuids, "end", chosen
         )
-
-    def _wait_until_ready(self) -> None:
-        if not self._sync.wait_ready(0):
-            self._sync.wait_ready(self._first_wait_seconds())
-        if not self._sync.has_cluster_metadata:
-            raise exception.Unavailable(
-                reason="the scheduler has just started and does not know cells and hosts yet"
-            )
-        self._sync.wait_for_cells_in_doubt(_DOUBT_SECONDS)
-        if self._zones is not None:
-            self._zones.wait_ready(self._first_wait_seconds)
-
-    def _first_wait_seconds(self) -> float:
-        """Return how long a request may wait for what has not been heard since the start."""
-        seconds: float = self._conf.scheduler.first_sync_wait_seconds
-        if not (self._is_restored and self._sync.can_answer):
-            return seconds
-        since_start = time.monotonic() - self._started
-        return max(0.0, min(seconds, _FRESH_SECONDS - since_start))
-
-    def _with_age(self, outcome: T) -> T:
-        """Return a decision whose trace says which hosts were known from a snapshot only."""
-        if isinstance(outcome, Destinations) and (notes := self._age_notes()):
-            outcome.trace.old_states = notes
-            outcome.trace.obj_reset_changes()
-        return outcome
-
-    def _age_notes(self) -> list[str]:
-        cells = self._host_store.restored_cells().values()
-        return [
-            f"{hosts:,} {'host' if hosts == 1 else 'hosts'} of a cell that has not answered since "
-            f"the scheduler's start: state as of {as_of}."
-            for hosts, as_of in cells
-        ]
-
-    def _unless_premature(self, outcome: Outcome) -> Outcome:
-        """Return ``Unavailable`` for a request whose host may not have been reported here yet.
-
-        A cell that does not answer within ``service_down_time`` counts as down.
-        """
-        if not isinstance(outcome, exception.NoValidHost):
-            return outcome
-        trace = DecisionTrace.obj_from_primitive(outcome.kwargs["trace"])
-        if self._zones is not None and (unheard := self._zones.unheard_among(trace.zones)):
-            return exception.Unavailable(
-                reason="the scheduler has just started and has not heard from "
-                f"{'zone' if len(unheard) == 1 else 'zones'} {', '.join(unheard)} yet"
-            )
-        unknown = trace.unknown
-        restored = self._host_store.restored_cells()
-        if not (unknown or restored) and self._driver.uses_allocation_candidates:
-            return outcome  # placement knows all hosts, even those not reported here yet
-        if self._may_hear_of_hosts:
-            self._driver.refresh()
-            return exception.Unavailable(
-                reason="the scheduler has just started and does not know "
-                f"{unknown or 'the state of some'} hosts yet"
-            )
-        return outcome
-
-    @property
-    def _may_hear_of_hosts(self) -> bool:
-        """Whether this process is so young that cells which have not answered may be just slow."""
-        is_young = time.monotonic() - self._started < self._conf.service_down_time
-        return is_young and not self._sync.is_complete
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Apply a push from a cell."""
