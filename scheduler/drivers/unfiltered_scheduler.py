@@ -13,9 +13,9 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain.trace import TraceBuilder
-from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable, Numbers
+from scheduler.request.preselection import preselect
 from scheduler.selection import responses
 from scheduler.weights.ranking import Ranked
 

@@ -114,7 +114,7 @@ def _may_be_shared(found: AllocationCandidates) -> bool:
 def nodes_named(spec: RequestSpec, host_store: HostStore) -> set[str] | None:
     """Return the UUIDs of the nodes that the request allows; None if it names none.
 
-    Applies those rules of ``filters.preselect`` that name hosts, in the same way. Raises
+    Applies those rules of ``preselection.preselect`` that name hosts, in the same way. Raises
     ``RequestFilterFailed`` if no such node is known.
     """
     sets = list(_sets(spec, host_store))

@@ -6,9 +6,10 @@ from objects.destinations import Destinations
 from objects.images import guest_properties
 from objects.request_spec import RequestSpec
 from scheduler.explain.reasons import Reasons
-from scheduler.filters import FilterChain, preselect
+from scheduler.filters import FilterChain
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
+from scheduler.request.preselection import preselect
 from scheduler.selection import responses
 from scheduler.selection.decision import Decision, GivenUp
 
