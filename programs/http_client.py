@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import ipaddress
 import json
 import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from armillary import exception
 from armillary.backoff import Backoff
+from programs.access.connections import (
+    CONNECT_TIMEOUT_SECONDS,
+    pool,
+    tls_error,
+    trusting,
+    why_unreachable,
+)
+from programs.access.errors import (
+    ApiBusy,
+    ApiConnectionLost,
+    ApiNotFound,
+    ApiRefused,
+    ApiTimeout,
+    ApiUnauthorized,
+    ApiUnavailable,
+    ApiUnreachable,
+    NotAnArmillaryApi,
+    ProxyFailed,
+)
 
 if TYPE_CHECKING:  # they take longer to load than commands that do not call the API
-    import ssl
-
     import urllib3
 
 LOG = logging.getLogger(__name__)
 
 DEFAULT_URL = "http://127.0.0.1:8774"
 DEFAULT_TIMEOUT_SECONDS = 60.0
-CONNECT_TIMEOUT_SECONDS = 5.0
 MESSAGE_CHARACTERS_MAX = 2000
 STREAM_BYTES = 512
 """Bytes of a stream that are read at a time, unless it sends smaller chunks."""
@@ -42,90 +57,8 @@ REQUEST_ID_HEADERS = ("x-openstack-request-id", "x-compute-request-id")
 Document = dict[str, Any]
 
 
-class ApiRefused(exception.ArmillaryError):
-    """The API rejected the request. ``kwargs`` has status, reason, request_id."""
-
-    template = "%(reason)s (HTTP %(status)s, request %(request_id)s)"
-
-    @property
-    def status(self) -> int:
-        return int(self.kwargs["status"])
-
-
-class ApiNotFound(ApiRefused, exception.NotFound):
-    """The requested object does not exist, or is not visible to this caller."""
-
-    template = ApiRefused.template
-
-
-class ApiUnauthorized(ApiRefused):
-    """The API does not know the token, or none was given."""
-
-    template = (
-        f"{ApiRefused.template}. Give a valid token with --token or ARMILLARY_TOKEN; only the user "
-        "who started 'armillary up' needs none."
-    )
-
-
-class ApiUnavailable(ApiRefused, exception.Unavailable):
-    """The API is up, but a service behind it is not; the request may have been executed."""
-
-    template = ApiRefused.template
-
-
-class ApiBusy(ApiRefused, exception.Conflict):
-    """The API is still handling the same request, sent before."""
-
-    template = ApiRefused.template
-
-
-class ApiUnreachable(exception.Unavailable):
-    """No API is listening at the address; the request was not sent."""
-
-    template = (
-        "No Armillary API answers at %(url)s: %(reason)s. Start one with: armillary up. One that "
-        "is elsewhere is named with --api-url or ARMILLARY_API_URL."
-    )
-
-
-class ApiTimeout(exception.Unavailable):
-    """The request timed out or the connection broke: the outcome is unknown."""
-
-    template = (
-        "%(method)s %(path)s at %(url)s: %(reason)s. The request may have been executed: "
-        "check before you repeat it."
-    )
-
-
-class ApiConnectionLost(ApiTimeout):
-    """The connection broke before the answer came."""
-
-    template = ApiTimeout.template
-
-
 _TRANSIENT = (ApiUnavailable, ApiConnectionLost, ApiBusy)
 """Errors after which an idempotent request is retried."""
-
-
-class ApiNotTrusted(exception.ArmillaryError):
-    """The server's TLS certificate could not be verified."""
-
-    template = (
-        "The certificate of %(url)s is not trusted: %(reason)s. If it is signed by your "
-        "own authority, name that with --cacert or ARMILLARY_CACERT."
-    )
-
-
-class ProxyFailed(exception.Unavailable):
-    """The proxy of the environment did not connect; the request was not sent."""
-
-    template = "The proxy for %(url)s failed: %(reason)s"
-
-
-class NotAnArmillaryApi(exception.ArmillaryError):
-    """The address belongs to a service other than an Armillary API."""
-
-    template = "The service at %(url)s is not an Armillary API: %(reason)s"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +77,7 @@ class ApiClient:
 
     Paths are given as segments below the prefix of ``target``. ``cacert`` is a PEM file with the
     authorities trusted for the API's certificate; default: those of the system. Raises the errors
-    of this module, and ``exception.Invalid`` for an invalid address or a ``cacert`` without
+    of ``access.errors``, and ``exception.Invalid`` for an invalid address or a ``cacert`` without
     authorities.
     """
 
@@ -165,7 +98,7 @@ class ApiClient:
         self._headers = {"Accept": "application/json", **target.headers}
         if token:
             self._headers[TOKEN_HEADER] = _checked_token(token)
-        self._pool = _pool(self.url, _tls(cacert) if cacert else None)
+        self._pool = pool(self.url, trusting(cacert) if cacert else None)
 
     def get(self, *path: str, query: Mapping[str, Any] | None = None) -> Document:
         return self._request("GET", path, query=query)
@@ -293,9 +226,9 @@ class ApiClient:
                 redirect=False,  # it would send the token to the redirect's target
             )
         except exceptions.SSLError as error:
-            raise _tls_error(self.url, error) from error
+            raise tls_error(self.url, error) from error
         except (exceptions.NewConnectionError, exceptions.ConnectTimeoutError) as error:
-            raise ApiUnreachable(url=self.url, reason=_why_unreachable(error)) from error
+            raise ApiUnreachable(url=self.url, reason=why_unreachable(error)) from error
         except exceptions.ReadTimeoutError as error:
             reason = f"no response within {timeout_seconds:g} s"
             raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
@@ -324,17 +257,6 @@ class ApiClient:
         if document is None:
             raise NotAnArmillaryApi(url=self.url, reason="the response is not a JSON object")
         return document
-
-
-def _why_unreachable(error: urllib3.exceptions.HTTPError) -> str:
-    from urllib3 import exceptions
-
-    if isinstance(error, exceptions.NameResolutionError):
-        return "the name of its host is unknown"
-    if isinstance(error, exceptions.NewConnectionError):
-        reason = getattr(error.__cause__, "strerror", None) or "connection failed"
-        return str(reason)[:1].lower() + str(reason)[1:]
-    return f"no connection within {CONNECT_TIMEOUT_SECONDS:g} s"
 
 
 def _refusal(response: urllib3.BaseHTTPResponse) -> ApiRefused:
@@ -414,72 +336,6 @@ def _checked_token(token: str) -> str:
     if not (token.isascii() and token.isprintable() and token == token.strip()):
         raise exception.Invalid("The token contains characters that are not allowed in a header.")
     return token
-
-
-def _tls(cacert: str) -> ssl.SSLContext:
-    """Return a context that trusts the authorities of a file alone."""
-    import ssl
-
-    try:
-        return ssl.create_default_context(cafile=cacert)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or str(error)
-        raise exception.Invalid(
-            f"The authorities in {cacert} cannot be used: {reason}. Expected a PEM file."
-        ) from error
-
-
-def _tls_error(url: str, error: urllib3.exceptions.SSLError) -> exception.ArmillaryError:
-    """Distinguish an untrusted certificate from other TLS errors."""
-    import ssl
-
-    found = error.args[0] if error.args else None
-    if isinstance(found, ssl.SSLCertVerificationError):
-        return ApiNotTrusted(url=url, reason=found.verify_message)
-    reason = f"TLS failed: {error}"
-    if getattr(found, "reason", None) in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        reason = "it does not speak TLS; an address without TLS begins with http://"
-    return NotAnArmillaryApi(url=url, reason=reason)
-
-
-def _pool(url: str, tls: ssl.SSLContext | None) -> urllib3.PoolManager:
-    """Return the connections to the API, through the proxy of the environment if one is set."""
-    import urllib3
-
-    proxy = _proxy_of(url)
-    if proxy is None:
-        return urllib3.PoolManager(ssl_context=tls)
-    parts = urlsplit(proxy)
-    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    headers = urllib3.make_headers(proxy_basic_auth=login) if parts.username else None
-    try:
-        return urllib3.ProxyManager(proxy, proxy_headers=headers, ssl_context=tls)
-    except urllib3.exceptions.HTTPError as error:
-        raise exception.Invalid(f"The proxy of the environment cannot be used: {error}.") from error
-
-
-def _proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for an address; None for this machine's."""
-    if _is_this_machine(url) or not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None
-    from urllib.request import getproxies_environment, proxy_bypass
-
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies_environment()
-    found = proxies.get(parts.scheme) or proxies.get("all")
-    return found if not found or "://" in found else f"http://{found}"
-
-
-def _is_this_machine(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:

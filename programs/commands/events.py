@@ -11,10 +11,11 @@ from typing import Any
 
 from armillary import exception, times
 from armillary.backoff import Backoff
+from programs.access.errors import ApiRefused
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_server
-from programs.http_client import ApiClient, ApiRefused, Document
+from programs.http_client import ApiClient, Document
 
 TYPE_WIDTH = 34
 NOTHING = "-"

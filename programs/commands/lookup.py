@@ -12,8 +12,9 @@ from typing import Any
 from armillary import exception
 from armillary.service_history import COMPUTE
 from armillary.table_columns import printable
+from programs.access.errors import ApiNotFound
 from programs.commands import silent_cells
-from programs.http_client import ApiClient, ApiNotFound, Document
+from programs.http_client import ApiClient, Document
 
 IDS_SHOWN_MAX = 5
 SIMILAR_SHOWN_MAX = 5

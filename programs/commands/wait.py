@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
 from armillary.backoff import Backoff
+from programs.access.errors import ApiNotFound
 from programs.commands.lookup import UNKNOWN
 from programs.display.progress import Show
-from programs.http_client import ApiClient, ApiNotFound, Document
+from programs.http_client import ApiClient, Document
 
 BACKOFF = Backoff(0.1, 2.0, factor=1.3)
 """Polling interval."""

@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 from armillary import exception
 from armillary.table_columns import printable
+from programs.access.errors import ApiNotFound
 from programs.commands import arguments, base, lookup
 from programs.commands.decisions.trace_text import lines_of
 from programs.commands.placement.base import amount
 from programs.commands.wait import Pace
 from programs.display.text_table import screen_width
-from programs.http_client import ApiNotFound, Document
+from programs.http_client import Document
 
 PATH = ("armillary", "claims")
 QUOTAS = ("armillary", "claim-quotas")

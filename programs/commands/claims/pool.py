@@ -8,10 +8,11 @@ import os_traits
 
 from armillary import exception
 from objects.claims.resource_kinds import get_kind
+from programs.access.errors import ApiRefused
 from programs.commands import arguments, base, lookup
 from programs.commands.placement.base import PROVIDERS, PlacementCommand, PlacementShow
 from programs.commands.placement.inventories import add_resource, inventories_of
-from programs.http_client import ApiRefused, Document
+from programs.http_client import Document
 
 PATH = ("armillary", "pools")
 DISABLED = os_traits.COMPUTE_STATUS_DISABLED

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from armillary import exception
 from armillary.table_columns import printable
+from programs.access.errors import ApiNotFound, ApiRefused
 from programs.commands import arguments, wait
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_service
 from programs.commands.servers.failures import last_failure
 from programs.commands.servers.server import HOST, TASK
 from programs.display.progress import Show, counts_text
-from programs.http_client import ApiNotFound, ApiRefused, Document
+from programs.http_client import Document
 
 LOG = logging.getLogger(__name__)
 

@@ -5,8 +5,9 @@ from argparse import ArgumentParser, ArgumentTypeError
 from functools import cached_property
 
 from armillary import exception
+from programs.access.errors import ApiNotFound
 from programs.commands import base
-from programs.http_client import ApiClient, ApiNotFound, Document, Target
+from programs.http_client import ApiClient, Document, Target
 
 PROVIDERS = "resource_providers"
 IDENTITY = Target("identity/v3")

@@ -5,10 +5,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
+from programs.access.errors import ApiNotFound
 from programs.commands import arguments, base, wait
 from programs.commands.lookup import UNKNOWN, find_server
 from programs.commands.servers.failures import last_failure
-from programs.http_client import ApiNotFound, Document
+from programs.http_client import Document
 
 LOG = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ import pytest
 
 from armillary import exception
 from armillary.backoff import Backoff
-from programs.http_client import (
-    ApiClient,
+from programs.access.errors import (
     ApiNotFound,
     ApiRefused,
     ApiTimeout,
@@ -22,6 +21,7 @@ from programs.http_client import (
     NotAnArmillaryApi,
     ProxyFailed,
 )
+from programs.http_client import ApiClient
 
 REQUEST_ID = "req-11111111-2222-3333-4444-555555555555"
 

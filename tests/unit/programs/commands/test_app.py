@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from programs.access.errors import ApiNotFound, ApiRefused, ApiUnreachable
 from programs.commands import COMMANDS
 from programs.commands.app import ClientApp, exit_code_of
 from programs.commands.wait import WaitTimeout
-from programs.http_client import ApiNotFound, ApiRefused, ApiUnreachable
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 FACTS: dict[str, Any] = {"status": 404, "reason": "x", "request_id": "y"}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from objects.instance import Instance
+from programs.access.errors import ApiRefused, ApiTimeout, ApiUnreachable
 from programs.commands import events
 from programs.commands.events import follow, line_of, parsed
-from programs.http_client import ApiRefused, ApiTimeout, ApiUnreachable
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

@@ -20,8 +20,9 @@ import requests
 from armillary import exception
 from armillary.http.wsgi.server import HttpServer
 from armillary.http.wsgi.tls import ReloadingContext, TlsFiles, tls_files
+from programs.access.errors import ApiNotTrusted, NotAnArmillaryApi
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
-from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
+from programs.http_client import ApiClient
 from tests.fixtures import waiting
 from tests.fixtures.http_api.slow_clients import leave_immediately
 from tests.fixtures.programs.serving import serving

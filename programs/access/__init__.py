@@ -1,0 +1,1 @@
+"""Access to an API: connections, errors, and where a client finds its address and token."""
