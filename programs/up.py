@@ -23,7 +23,8 @@ from armillary.files import private_files
 from armillary.files.umask import tighten_umask
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
-from programs import EXIT_CONFIGURATION, clouds_yaml, own_token, up_checks, wiring
+from programs import EXIT_CONFIGURATION, up_checks, wiring
+from programs.access import clouds_yaml, own_token
 from programs.bus_factory import bus_maker
 from programs.commands.programs import up_parser
 from programs.operator.databases import API, DATABASES

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from cliff.command import Command
 
 from armillary import exception
-from programs import own_token
+from programs.access import own_token
 from programs.application import EXIT_FAILED, EXIT_USAGE, Application
 from programs.commands import COMMANDS, arguments
 from programs.commands.openstack_words import ALIASES

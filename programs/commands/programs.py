@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from armillary import exception
-from programs import own_token
+from programs.access import own_token
 from programs.application import WithOptions, with_short_errors
 
 DEMO = """

@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.table_columns import printable
-from programs import own_token
+from programs.access import own_token
 from programs.commands import wait
 from programs.commands.app import URL_VARIABLE
 from programs.demo import fleet, workloads

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from programs import own_token
+from programs.access import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures import waiting

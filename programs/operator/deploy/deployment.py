@@ -20,7 +20,7 @@ from armillary.db import Database
 from armillary.identity.passwords import hash_password
 from conductor.common.cell_db.services import hosts_of_agent
 from conductor.super_conductor.db import cells
-from programs import clouds_yaml
+from programs.access import clouds_yaml
 from programs.operator.databases import API, DATABASES
 from programs.operator.deploy import broker, processes, record, units
 from programs.operator.deploy.broker import BrokerAccount, BrokerAdmin

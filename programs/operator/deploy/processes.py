@@ -14,7 +14,7 @@ from pathlib import Path
 
 from armillary import exception
 from armillary.files import private_files
-from programs import own_token
+from programs.access import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.services import Service, split_address
 from programs.operator.deploy.steps import Steps, with_context

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from armillary.http.wsgi.server import is_loopback
-from programs import own_token
+from programs.access import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import Record
 from rpc.broker import broker_accounts

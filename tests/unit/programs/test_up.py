@@ -14,7 +14,8 @@ from armillary.db import Database
 from armillary.identity.token_file import TokenFile
 from armillary.service import Factory
 from conductor.super_conductor.db import cells
-from programs import own_token, up, up_checks
+from programs import up, up_checks
+from programs.access import own_token
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import own_token
+from programs.access import own_token
 
 URL = "http://127.0.0.1:8774"
 

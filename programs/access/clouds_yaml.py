@@ -7,7 +7,7 @@ import yaml
 from oslo_config import cfg
 
 from armillary.files import private_files
-from programs import own_token
+from programs.access import own_token
 
 FILE = "clouds.yaml"
 CLOUD = "armillary"
