@@ -33,6 +33,7 @@ from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.servers.guest_requests import GuestRequests
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
+from conductor.super_conductor.servers.server_lists import ServerLists
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -61,6 +62,7 @@ def make_endpoints(
     placed_usage = PlacedUsageReader(conf, database, placement)
     remote_servers = RemoteServers(database, peers.zones)
     servers = ServerReader(database, cells, peers.cell0, remote_servers)
+    lists = ServerLists(database, cells, peers.cell0, remote_servers, servers)
     operations = ServerOperations(
         conf, database, cells,
         cell0=peers.cell0, servers=servers, deletes=deletes, moves=workflows.moves, now=now,
@@ -75,7 +77,7 @@ def make_endpoints(
     )
     claims = ClaimsEndpoint(env, peers, workflows.claims)
     peers.zones.own = LocalZone(
-        database, delegated, servers, operations, guest_requests, migrations,
+        database, delegated, servers, lists, operations, guest_requests, migrations,
         claims=DelegatedClaims(database, claims, hides_pools=conf.zones.hide_host_names),
         hides_hosts=conf.zones.hide_host_names,
     )  # fmt: skip
@@ -83,8 +85,8 @@ def make_endpoints(
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now, placed_usage=placed_usage),
-            builds, deletes, servers, operations, guest_requests, migrations, remote_servers,
-            workflows.deferred,
+            builds, deletes, servers, lists, operations, guest_requests, migrations,
+            remote_servers, workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
         overview,

@@ -20,6 +20,7 @@ from conductor.super_conductor.servers.deferred_operations import (
     not_deferrable,
 )
 from conductor.super_conductor.servers.guest_requests import GuestRequests
+from conductor.super_conductor.servers.server_lists import ServerLists
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import (
     ServerOperations,
@@ -52,6 +53,7 @@ class ServersEndpoint:
         builds: Builds,
         deletes: Deletes,
         servers: ServerReader,
+        lists: ServerLists,
         operations: ServerOperations,
         guest_requests: GuestRequests,
         migrations: ServerMigrations,
@@ -62,6 +64,7 @@ class ServersEndpoint:
         self._builds = builds
         self._deletes = deletes
         self._servers = servers
+        self._lists = lists
         self._operations = operations
         self._guest_requests = guest_requests
         self._migrations = migrations
@@ -96,7 +99,7 @@ class ServersEndpoint:
         marker: str | None = None,
         for_display: bool = False,
     ) -> ServerPage:
-        return self._servers.list_servers(
+        return self._lists.list_servers(
             context, filters=filters, limit=limit, marker=marker, for_display=for_display
         )
 

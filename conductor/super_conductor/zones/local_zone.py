@@ -11,6 +11,7 @@ from armillary.db import Database
 from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.servers.guest_requests import GuestRequests
+from conductor.super_conductor.servers.server_lists import ServerLists
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -38,6 +39,7 @@ class LocalZone:
         database: Database,
         delegated_builds: DelegatedBuilds,
         servers: ServerReader,
+        lists: ServerLists,
         operations: ServerOperations,
         guest_requests: GuestRequests,
         migrations: ServerMigrations,
@@ -48,7 +50,7 @@ class LocalZone:
         self._database = database
         self._hosts = HiddenHosts(database, is_on=hides_hosts)
         self._delegated_builds = delegated_builds
-        self._servers = servers
+        self._lists = lists
         self._migrations = migrations
         self._claims = claims
         self._of_one: dict[str, Served] = {
@@ -146,7 +148,7 @@ class LocalZone:
         marker: InstanceMarker | None,
         for_display: bool = False,
     ) -> dict[str, Any]:
-        page = self._servers.list_page(
+        page = self._lists.list_page(
             context, filters=filters, limit=limit, marker=marker, for_display=for_display
         )
         uuids = [one.uuid for one in page.instances]
