@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,9 @@ from compute_agent.virt.process import (
 )
 from compute_agent.virt.process.shim import supervisor
 from compute_agent.virt.process.shim.json_files import HELD, UNCONFIRMED, write_json
-from compute_agent.virt.process.shim.process_stats import (
-    ProcessId,
-    all_stats,
-    boot_id,
-    descendants,
-    read_stat,
-)
 from compute_agent.virt.process.shim.spec import ProcessSpec, read_spec, user_of, write_spec
 from compute_agent.virt.process.shim.workload import StartError
+from compute_agent.virt.process.workload_processes import TICK_SECONDS, WorkloadProcesses
 
 SHIM = Path(process_shim.__file__)
 DRAFT = ".draft-"
@@ -43,7 +37,6 @@ TRASH = ".trash-"
 DETACHED = "detached.json"
 RESCUE = "rescue.json"
 ASIDE = "aside.json"
-TICK_SECONDS = 0.02
 LAUNCH_SECONDS_MAX = 15.0
 # Steps and errors caused by the image: no other host will succeed.
 COMMAND_STEP = "command"
@@ -244,23 +237,18 @@ class ProcessGuest:
         process_freezing.thaw(self._shim_pid(), self._living)
         (self._directory / HELD).unlink(missing_ok=True)
 
-    def _shim_pid(self) -> int | None:
-        processes = self._processes()
-        is_alive = processes is not None and processes.is_alive(processes.shim)
-        return processes.shim.pid if processes is not None and is_alive else None
-
-    def _living(self) -> list[int]:
-        processes = self._processes()
-        if processes is None or processes.boot_id != boot_id():
-            return []
-        shim = self._shim_pid()
-        below = [] if shim is None else descendants(shim)
-        return [*{*below, *_members(processes.workload)}]
-
     def living_processes(self) -> list[int]:
         """Return its processes, without those that watch over it."""
         shim = self._shim_pid()
         return [pid for pid in self._living() if pid != shim]
+
+    def _shim_pid(self) -> int | None:
+        processes = self._processes()
+        return None if processes is None else processes.shim_pid
+
+    def _living(self) -> list[int]:
+        processes = self._processes()
+        return [] if processes is None else processes.living()
 
     # Rescue: until it ends, a file has the image that runs in its place.
 
@@ -324,10 +312,14 @@ class ProcessGuest:
         self._wake_shim()
         while self._is_shim_alive():
             if time.monotonic() >= deadline:
-                self._kill_shim()
+                processes = self._processes()
+                if processes is not None:
+                    processes.kill_shim()
                 break
             time.sleep(TICK_SECONDS)
-        self._kill_session()
+        processes = self._processes()
+        if processes and (left := processes.kill_session(supervisor.KILL_SECONDS_MAX)):
+            raise TimeoutError(f"processes {left} of instance {self.uuid} do not end")
 
     def remove(self) -> None:
         """Remove the directory atomically."""
@@ -427,31 +419,9 @@ class ProcessGuest:
         if processes is not None and self.held is not None:
             processes.send(processes.shim, signal.SIGCONT)
 
-    def _kill_shim(self) -> None:
-        """Kill an unresponsive shim, after the processes that only it knows."""
-        processes = self._processes()
-        if processes is not None and processes.is_alive(processes.shim):
-            _kill(descendants(processes.shim.pid))
-            processes.send(processes.shim, signal.SIGKILL)
-
-    def _kill_session(self) -> None:
-        """Kill the processes left by a shim that was itself killed."""
-        processes = self._processes()
-        if processes is None or processes.boot_id != boot_id():
-            return
-        deadline = time.monotonic() + supervisor.KILL_SECONDS_MAX
-        while left := _members(processes.workload):
-            _kill(left)
-            if time.monotonic() >= deadline:
-                raise TimeoutError(f"processes {left} of instance {self.uuid} do not end")
-            time.sleep(TICK_SECONDS)
-
-    def _processes(self) -> _Processes | None:
+    def _processes(self) -> WorkloadProcesses | None:
         found = self._read("processes.json")
-        if found is None:
-            return None
-        shim, workload = ProcessId(**found["shim"]), ProcessId(**found["workload"])
-        return _Processes(found["boot_id"], shim, workload)
+        return None if found is None else WorkloadProcesses.of(found)
 
     def _read(self, name: str) -> Any:
         """Return the content of one of the shim's files, or None if it does not exist."""
@@ -459,50 +429,3 @@ class ProcessGuest:
             return json.loads((self._directory / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Processes:
-    """Contents of ``processes.json``."""
-
-    boot_id: str
-    shim: ProcessId
-    workload: ProcessId
-
-    def is_alive(self, process: ProcessId) -> bool:
-        """Return whether one of them is still alive, and its pid was not reused."""
-        if self.boot_id != boot_id():
-            return False
-        stat = read_stat(process.pid)
-        return stat is not None and not stat.has_ended and stat.start == process.start
-
-    def send(self, process: ProcessId, number: signal.Signals) -> None:
-        """Send a signal to one of them, and to no other process."""
-        with contextlib.suppress(ProcessLookupError):
-            handle = os.pidfd_open(process.pid)
-            try:
-                if self.is_alive(process):
-                    signal.pidfd_send_signal(handle, number)
-            finally:
-                os.close(handle)
-
-
-def _kill(pids: Iterable[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _members(leader: ProcessId) -> list[int]:
-    """Return the live processes of a workload's session, and their descendants.
-
-    A session id is not reused while one of its processes lives. So if the process with that pid
-    started at another time, the session is gone.
-    """
-    stats = all_stats()
-    own = stats.get(leader.pid)
-    if own is not None and own.start != leader.start:
-        return []
-    members = {pid for pid, stat in stats.items() if stat.session == leader.pid}
-    below = [pid for member in members for pid in descendants(member)]
-    return [pid for pid in {*members, *below} if pid in stats and not stats[pid].has_ended]
