@@ -16,21 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oslo_config import cfg
 
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from tests.fixtures.asking import wait_for
 from tests.fixtures.libvirt import guest_image
-from tests.fixtures.libvirt.libvirt_hosts import host_conf, libvirt_library, make_host, need_program
+from tests.fixtures.libvirt.libvirt_hosts import libvirt_library, need_program
 from tests.fixtures.plugins.artifacts import keep_on_failure
 from tests.fixtures.services import leave_out
-from tests.integration.libvirt.libvirt_daemons import end_guests
+from tests.integration.libvirt.libvirt_daemons import (
+    NAMES,
+    SOCKET,
+    STOP_SECONDS_MAX,
+    DaemonHosts,
+    end_guests,
+)
 
-NAMES = ("a", "b")
 GUESTS_USER = "libvirt-qemu"
 UMASK = 0o077
 """Of the agent's unit, etc/systemd/armillary-compute.service."""
-STOP_SECONDS_MAX = 20
 _OWN = ("etc", "run", "var/lib", "var/cache", "var/log")
 _START = """
 set -e
@@ -43,19 +46,15 @@ exec libvirtd -f {directory}/libvirtd.conf -p {directory}/libvirtd.pid
 """
 
 
-class SystemDaemons:
-    """The daemons' directory, which holds their hosts' files, too."""
+class SystemDaemons(DaemonHosts):
+    """The daemons and their hosts."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._drivers: list[LibvirtDriver] = []
+        super().__init__(directory, "system")
         guest_image.write_image(directory / "images")
 
     def host(self, name: str, *, glance: str | None = None, **options: Any) -> LibvirtDriver:
-        """Return a driver of one of them; it reaches the other by its name.
-
-        ``glance`` is the address of where it fetches images.
-        """
+        """Return a driver as above; ``glance`` is the address of where it fetches images."""
         for path in (self.state_path(name), self.state_path(name) / "instances"):
             path.mkdir(exist_ok=True)
             path.chmod(0o711)
@@ -63,37 +62,7 @@ class SystemDaemons:
         if glance is not None:
             conf.set_override("auth_type", "none", group="glance")
             conf.set_override("endpoint_override", glance, group="glance")
-        driver = make_host(conf)
-        self._drivers.append(driver)
-        return driver
-
-    def conf(self, name: str, **options: Any) -> cfg.ConfigOpts:
-        return host_conf(name, self.state_path(name), **{**self.options(name), **options})
-
-    def options(self, name: str) -> dict[str, Any]:
-        """Return the options of the group ``libvirt`` that make a daemon a host."""
-        sockets = f"qemu+unix:///system?socket={self.directory}/%s/run/libvirt-sock"
-        return {
-            "connection_uri": sockets.replace("%s", name),
-            "virt_type": "qemu",
-            "images_path": str(self.directory / "images"),
-            "live_migration_uri": sockets,
-            "live_migration_data_uri": "tcp://127.0.0.1",
-            "live_migration_inbound_addr": name,
-        }
-
-    def state_path(self, name: str) -> Path:
-        return self.directory / name / "state"
-
-    def clear(self) -> None:
-        """Destroy all guests, and forget what the hosts have kept of them."""
-        for driver in self._drivers:
-            for guest in driver.list_guests():
-                driver.destroy(guest.instance_uuid)
-            driver.close()
-        self._drivers.clear()
-        for name in NAMES:
-            shutil.rmtree(self.state_path(name), ignore_errors=True)
+        return self._driver(conf)
 
 
 @pytest.fixture(scope="session")
@@ -153,7 +122,7 @@ def _daemon(directory: Path, number: int) -> Iterator[None]:
 
     def is_ready() -> bool:
         assert process.poll() is None, (directory / "libvirtd.log").read_text()
-        return (directory / "run/libvirt-sock").exists()
+        return (directory / "run" / SOCKET).exists()
 
     try:
         wait_for(is_ready, "the daemon's socket")

@@ -13,7 +13,8 @@ from objects.instance import Instance
 from tests import builders
 from tests.fixtures.libvirt.ceph_clusters import POOL, Cluster, running_cluster
 from tests.fixtures.libvirt.libvirt_hosts import GREETING, a_guest, write_image
-from tests.integration.libvirt.system_daemons import NAMES, SystemDaemons
+from tests.integration.libvirt.libvirt_daemons import NAMES
+from tests.integration.libvirt.system_daemons import SystemDaemons
 from tests.integration.libvirt.test_guests import (
     Watch,
     console,

@@ -16,7 +16,8 @@ from tests import builders
 from tests.fixtures.libvirt.libvirt_hosts import a_guest, write_image
 from tests.fixtures.libvirt.volume_devices import DEVICES
 from tests.fixtures.libvirt.volume_groups import volume_groups
-from tests.integration.libvirt.system_daemons import NAMES, SystemDaemons
+from tests.integration.libvirt.libvirt_daemons import NAMES
+from tests.integration.libvirt.system_daemons import SystemDaemons
 from tests.integration.libvirt.test_guests import Watch, states, wait_for_boots
 
 pytestmark = [pytest.mark.libvirt, pytest.mark.long]
