@@ -332,8 +332,11 @@ class Guests:
                     "server"
                 )
 
-    def shut_down(self, domain: Any, grace_seconds: float) -> None:
-        """Ask a guest to shut down, and kill it after the grace period. Raises as need_disks."""
+    def shut_down(self, domain: Any, grace_seconds: float = 0) -> None:
+        """Ask a guest to shut down, and kill it after the grace period. Raises as need_disks.
+
+        Without a grace period, it is killed immediately.
+        """
         self.need_disks(domain)
         self.keep_defined(domain)
         if grace_seconds > 0 and domain.isActive():

@@ -45,8 +45,6 @@ from objects.instances.instance_command import NEEDS_SOURCE
 
 LOG = logging.getLogger(__name__)
 
-_AT_ONCE = 0.0
-
 
 class NoGuest(Exception):
     """The guest of the operation does not exist or is not running."""
@@ -174,7 +172,7 @@ class LibvirtOperations(ComputeDriver):
             self._former.settle(instance.uuid)
             domain = self._guests.find(instance.uuid)
             if domain is not None:
-                self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
+                self._guests.shut_down(domain, 0 if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
 
     @repeated
@@ -324,7 +322,7 @@ class LibvirtOperations(ComputeDriver):
             least = least_sizes(instance.flavor, record.disks, record.least)
             is_done = record == GuestRecord.of(instance, place, least)
             if not is_done or not is_on:
-                self._guests.shut_down(domain, _AT_ONCE)
+                self._guests.shut_down(domain)
             self._record_staying(instance.uuid)
             if not is_done:
                 self._guests.files(instance.uuid).fit(instance.flavor)

@@ -25,7 +25,6 @@ LOG = logging.getLogger(__name__)
 StartDefined = Callable[[Any, Instance, InstancePlacement], Any]
 """Defines a guest, given its domain or None, with the disks that it has; starts and returns it."""
 
-_AT_ONCE = 0.0
 _RESCUE_DEVICE = ("hw_rescue_device", "hw_rescue_bus")
 """Image properties that ask for a rescue disk behind the others."""
 
@@ -101,7 +100,7 @@ class Rescue:
         """End what runs from the rescue disk, and remove that; return the domain, or None."""
         domain = self._guests.find(uuid)
         if domain is not None and self._is_rescued(domain):
-            self._guests.shut_down(domain, _AT_ONCE)
+            self._guests.shut_down(domain)
         self._guests.files(uuid).remove_rescue()
         return domain
 
