@@ -99,6 +99,7 @@ def make_guest_lease(
         held=HeldGuests(env.journal),
         is_settled=reconciler.is_settled,
         is_corrected=reconciler.is_corrected,
+        list_doubts=reconciler.list_doubts,
         request_settlement=reconciler.request,
         on_settled=on_settled,
     )

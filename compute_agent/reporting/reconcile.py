@@ -53,6 +53,7 @@ class Reconciler:
         self._is_requested = threading.Event()
         self._lock = threading.Lock()
         self._doubts: set[reconcile_plan.Key] = set()
+        self._comparing: set[reconcile_plan.Key] = set()
         self._undecided: set[reconcile_plan.Key] = set()
         self._rounds_without_news = 0
         self._loop = WakeableLoop(f"{env.agent}-reconciler", self.step)
@@ -73,6 +74,11 @@ class Reconciler:
         with self._lock:
             self._doubts.add((host, uuid))
         self.request()
+
+    def list_doubts(self) -> set[reconcile_plan.Key]:
+        """Return the instances in doubt, those included that are being compared."""
+        with self._lock:
+            return self._doubts | self._comparing
 
     @property
     def undecided(self) -> set[reconcile_plan.Key]:
@@ -101,11 +107,13 @@ class Reconciler:
         began_at = self._clock()
         with self._lock:
             doubts, self._doubts = self._doubts, set()
+            self._comparing = doubts
         try:
             doubts = self._compare(doubts)
         finally:
             with self._lock:
                 self._doubts |= doubts
+                self._comparing = set()
         self._compared_at = began_at
 
     @property

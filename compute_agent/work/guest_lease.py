@@ -5,7 +5,7 @@ its instances may be built on other hosts. A guest that continued here would run
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 
 from armillary import exception
 from compute_agent import boot_clock
@@ -33,8 +33,10 @@ class GuestLease:
     conductor lets them run elsewhere once this host counts as down.
 
     They continue when the conductor has answered, and what it does not expect here is destroyed or
-    cannot be (``is_corrected``). ``on_settled`` is called whenever all of it is gone
-    (``is_settled``). Both are given a time of the clock.
+    cannot be (``is_corrected``). A guest whose arrival it has not confirmed, or that is to be
+    compared again (``list_doubts``), stays held until that is decided. ``on_settled`` is called
+    whenever all that is not expected is gone (``is_settled``). ``is_corrected`` and ``is_settled``
+    are given a time of the clock.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class GuestLease:
         held: HeldGuests,
         is_settled: Callable[[float], bool],
         is_corrected: Callable[[float], bool],
+        list_doubts: Callable[[], Set[Key]],
         request_settlement: Callable[[], None],
         on_settled: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = boot_clock.seconds,
@@ -54,6 +57,7 @@ class GuestLease:
         self._held = held
         self._is_settled = is_settled
         self._is_corrected = is_corrected
+        self._list_doubts = list_doubts
         self._request_settlement = request_settlement
         self._on_settled = on_settled
         self._clock = clock
@@ -61,6 +65,7 @@ class GuestLease:
         self._extended_until = 0.0
         self._held_since: float | None = None
         self._holds_all = False
+        self._keeps_some = False
         self._was_settled = False
         self._loop = WakeableLoop(f"{env.agent}-guest-lease", self.step)
 
@@ -95,8 +100,11 @@ class GuestLease:
                 self._hold_all("no conductor answers")
             else:
                 self._hold(self._held.list_unconfirmed())
-        if self._held_since is not None and self._may_continue(self._held_since):
-            self._let_continue()
+        if self._held_since is not None:
+            if self._may_continue(self._held_since):
+                self._let_continue()
+        elif self._keeps_some:
+            self._continue_decided(self._undecided())
         if not self._holds_all:
             self._extend(now, is_strict=mode == STRICT)
         self._note_settled()
@@ -183,16 +191,33 @@ class GuestLease:
         return self._conductor_lease.heard_of_at > since and self._is_corrected(since)
 
     def _let_continue(self) -> None:
+        undecided = self._undecided()
+        self._hold(undecided)  # drivers that keep the lease would let them continue with it
         LOG.info("The conductor has answered; guests that were held continue")
         self._holds_all, self._held_since = False, None
+        self._continue_decided(undecided)
+
+    def _undecided(self) -> set[Key]:
+        """Return guests of which the conductor may decide yet that they do not belong here.
+
+        What a stale report makes doubtful is in doubt before it counts as confirmed.
+        """
+        unconfirmed = self._held.list_unconfirmed()
+        return {*unconfirmed, *self._list_doubts()}
+
+    def _continue_decided(self, undecided: Set[Key]) -> None:
         deleting = self._held.list_deleting()
-        for host, uuid in self._held.list_held():
+        held = self._held.list_held()
+        for host, uuid in held:
+            if (host, uuid) in undecided:
+                continue
             try:
                 if (host, uuid) not in deleting:
                     self._env.drivers[host].unpause(uuid)
             except (exception.ArmillaryError, KeyError) as error:
                 LOG.info("%s: cannot be resumed on %s: %s", uuid, host, error)
             self._held.remove(host, uuid)
+        self._keeps_some = not undecided.isdisjoint(held)
 
     def _note_settled(self) -> None:
         is_settled = self.is_settled()

@@ -26,6 +26,8 @@ from tests.integration.trust.signed_deployment import SignedDeployment
 from tests.integration.trust.trusted_zones import TlsDoor, tls_options
 
 ACCESS_REFUSED = 403
+CONNECT_SECONDS = 300
+"""Long, as with TLS the library keeps this limit for all that it reads afterwards."""
 REPLIES = topics.replies(CONTROL_EXCHANGE)
 
 
@@ -62,6 +64,7 @@ class TrustedDeployment(SignedDeployment, AccountsDeployment):
         return Connection(
             own.render_as_string(hide_password=False).replace("rabbit://", "amqp://"),
             transport_options={"confirm_publish": True},
+            connect_timeout=CONNECT_SECONDS,
             ssl={
                 "ca_certs": str(self.certificates.ca_file),
                 "certfile": str(thief.cert_file),

@@ -37,6 +37,7 @@ class World:
         self.journal.open()
         self.held = HeldGuests(self.journal)
         self.compared_at = float("-inf")
+        self.doubts: set[tuple[str, str]] = set()
         self.requests = self.settled = 0
         self.begin()
 
@@ -52,6 +53,7 @@ class World:
             env, conductor_lease=self.conductor_lease,
             held=self.held, is_settled=lambda since: self.compared_at >= since,
             is_corrected=lambda since: self.compared_at >= since,
+            list_doubts=lambda: self.doubts,
             request_settlement=lambda: self._count("requests"),
             on_settled=lambda: self._count("settled"),
             clock=lambda: self.now,
@@ -162,6 +164,33 @@ def test_an_outage_holds_a_guest_that_was_not_reported(world: World, guest: str)
     world.wait(DOWN_SECONDS / 2 - 1)
     assert (world.power(new), world.power(guest)) == ("paused", "running")
     world.answer()
+    assert world.power(new) == "paused"  # the conductor is back; it does not know of the guest yet
+    world.confirm()
+    world.answer()
+    assert world.power(new) == "running"
+
+
+def test_a_guest_whose_report_was_stale_is_held_until_it_is_compared(world: World) -> None:
+    """It may run elsewhere by then, and be destroyed here."""
+    new = world.build()
+    world.wait(DOWN_SECONDS)
+    world.doubts = {(HOSTS[0], new)}
+    world.confirm()
+    world.answer()
+    assert world.power(new) == "paused"
+    world.doubts = set()
+    world.wait(1)
+    assert world.power(new) == "running"
+
+
+def test_a_stalled_agent_lets_only_confirmed_guests_continue(world: World, guest: str) -> None:
+    new = world.build()
+    world.stand_still(DOWN_SECONDS)
+    world.answer()
+    assert (world.power(new), world.power(guest)) == ("paused", "running")
+    assert world.lease.is_settled()
+    world.confirm()
+    world.wait(1)
     assert world.power(new) == "running"
 
 
