@@ -77,6 +77,10 @@ def _regions(call: Call) -> Iterable[Document]:
     }  # fmt: skip
 
 
+def _groups(call: Call) -> Iterable[Document]:
+    return ()
+
+
 _OF_OTHERS = frozenset(
     {"group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to"}
 )
@@ -87,6 +91,8 @@ ROLES = Collection("roles", "role", _roles)
 DOMAINS = Collection("domains", "domain", _domains)
 SERVICES = Collection("services", "service", _services)
 ENDPOINTS = Collection("endpoints", "endpoint", _endpoints)
+GROUPS = Collection("groups", "group", _groups)
+"""There are none; clients list them, and look names up there."""
 REGIONS = Collection("regions", "region", _regions)
 
 

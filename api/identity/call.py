@@ -10,6 +10,7 @@ import falcon
 from api.identity.catalog import Catalog
 from api.identity.login_guard import LoginGuard
 from armillary.http import call
+from armillary.http.authentication import token_of
 from armillary.http.client_network import client_network
 from armillary.http.own_origin import own_origin
 from armillary.identity.builtin import BuiltInIdentity
@@ -31,12 +32,13 @@ class Call(call.Call[AppState]):
     """A request to the identity API.
 
     ``origin`` is the address of this server, ``root`` that of the API, ``client`` that of its
-    sender, or its network. ``subject_token`` is the token that it is about.
+    sender, or its network. ``token`` is the caller's, ``subject_token`` the one that it is about.
     """
 
     origin: str
     root: str
     client: str
+    token: str
     subject_token: str
 
     @classmethod
@@ -47,6 +49,7 @@ class Call(call.Call[AppState]):
             origin=origin,
             root=f"{origin}{req.root_path}/v3",
             client=client_network(req.remote_addr),
+            token=token_of(req) or "",
             subject_token=req.get_header(SUBJECT_HEADER) or "",
             **fields,
         )

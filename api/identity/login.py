@@ -9,10 +9,10 @@ from armillary import exception
 from armillary.http.authentication import TOKEN_CHARACTERS_MAX
 from armillary.identity import passwords
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Accounts, Project, User
+from armillary.identity.application_credentials import ApplicationCredential
 from armillary.identity.builtin import BuiltInIdentity, Holder, password_mark
-from armillary.identity.signed_tokens import Claims
 
-PASSWORD, TOKEN = "password", "token"
+PASSWORD, TOKEN, CREDENTIAL = "password", "token", "application_credential"
 
 
 class LoginRequest(Protocol):
@@ -30,17 +30,20 @@ class LoginRequest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user who is who the request says; ``earlier`` is the token that proved it, if one did.
+    """A user who is who the request says.
 
-    ``mark`` is what the new token ends with. A token of the file is for ``only_project``, and so is
-    what is got with it.
+    ``mark`` is what the new token ends with, ``not_after`` when it expires at the latest, in
+    seconds since 1970. It is for ``default_project_id`` unless the request says otherwise. A token
+    of the file and an application credential are for ``only_project_id``, and so is what is got
+    with them.
     """
 
     user: User
     methods: tuple[str, ...]
     mark: str
-    earlier: Claims | None = None
-    only_project: str | None = None
+    default_project_id: str | None
+    only_project_id: str | None = None
+    not_after: int | None = None
 
 
 def log_in(call: LoginRequest, identity: Mapping[str, Any]) -> Login:
@@ -50,30 +53,33 @@ def log_in(call: LoginRequest, identity: Mapping[str, Any]) -> Login:
         return _by_token(call, _given(identity, TOKEN)["id"])
     if methods == [PASSWORD]:
         return _by_password(call, _given(identity, PASSWORD)["user"])
+    if methods == [CREDENTIAL]:
+        return _by_credential(call, _given(identity, CREDENTIAL))
+    supported = f"{PASSWORD}, {TOKEN} or {CREDENTIAL}"
     raise exception.Unauthorized(
-        f"The method {', '.join(methods)} is not supported: use {PASSWORD} or {TOKEN}"
+        f"The method {', '.join(methods)} is not supported: use {supported}"
     )
 
 
 def project_of(call: LoginRequest, login: Login, scope: Any) -> Project | None:
     """Return the project that the token is for; None for a token without a project.
 
-    Without a scope it is the project of the token that it is got with, or the user's default.
+    Without a scope it is the project of what it is got with, or the user's default.
     Raises Unauthorized if the user has no role in it.
     """
     if scope == "unscoped":
         return None
     accounts = call.identity.accounts()
     if scope is None:
-        default = login.earlier.project_id if login.earlier else login.user.default_project_id
-        return accounts.projects.get(default or "")
+        return accounts.projects.get(login.default_project_id or "")
     wanted = scope.get("project")
     if wanted is None:
         raise exception.Unauthorized("Tokens are for a project here, not for a domain or system")
     project = _find_project(accounts, wanted)
-    if project is not None and login.only_project not in (None, project.id):
+    if project is not None and login.only_project_id not in (None, project.id):
         raise exception.Unauthorized(
-            f"A token of the token file is for its project alone: {login.only_project}",
+            "A token of the token file and an application credential are for their project alone: "
+            f"{login.only_project_id}",
             user=login.user.id,
         )
     if project is None or not project.is_enabled or project.id not in login.user.roles:
@@ -89,7 +95,7 @@ def issue(identity: BuiltInIdentity, login: Login, project: Project | None) -> t
     token, _claims = identity.signed.issue(
         login.user.id,
         None if project is None else project.id,
-        expires_at=identity.expiry(login.earlier),
+        expires_at=identity.expiry(login.not_after),
         methods=login.methods,
         mark=login.mark,
     )
@@ -114,9 +120,15 @@ def _by_token(call: LoginRequest, token: str) -> Login:
     holder = call.identity.find(token)
     if holder is None:
         raise exception.Unauthorized
-    methods = tuple(dict.fromkeys((*holder.claims.methods, TOKEN)))
-    only_project = None if holder.listed is None else holder.listed.identity.project
-    return Login(holder.user, methods, holder.claims.mark, holder.claims, only_project)
+    claims = holder.claims
+    return Login(
+        holder.user,
+        tuple(dict.fromkeys((*claims.methods, TOKEN))),
+        claims.mark,
+        claims.project_id,
+        holder.only_project_id,
+        claims.expires_at,
+    )
 
 
 def _by_password(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
@@ -133,7 +145,53 @@ def _by_password(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
             guard.failed(given, user_id, call.client)
             raise exception.Unauthorized("The user or the password is wrong", user=user_id)
         guard.succeeded(given, user.id, call.client)
-    return Login(user, (PASSWORD,), password_mark(user))
+    return Login(user, (PASSWORD,), password_mark(user), user.default_project_id)
+
+
+def _by_credential(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
+    """Check the secret of an application credential; an unknown one takes as long to refuse.
+
+    Wrong secrets make the user's other ways to log in wait no longer.
+    """
+    found = _find_credential(call.identity, wanted)
+    user = None if found is None else call.identity.accounts().users.get(found.user_id)
+    given = str(wanted.get("id") or wanted.get("name") or "")
+    found_id, line = (None, None) if found is None else (found.id, found.secret)
+    guard = call.guard
+    with guard.attempt(given, found_id, call.client):
+        is_right = passwords.is_right(wanted["secret"], line or passwords.hash_of_no_password())
+        if found is None or user is None or not is_right or not user.is_enabled:
+            guard.failed(given, found_id, call.client)
+            raise exception.Unauthorized(
+                "The application credential or its secret is wrong",
+                user=None if user is None else user.id,
+            )
+        guard.succeeded(given, found_id, call.client)
+    if call.identity.is_expired(found):
+        reason = f"The application credential {found.name} has expired"
+        raise exception.Unauthorized(reason, user=user.id)
+    if not found.roles_of(user):
+        reason = f"The user has none of the roles of the application credential {found.name}"
+        raise exception.Unauthorized(reason, user=user.id)
+    project_id = found.project_id
+    return Login(user, (CREDENTIAL,), found.mark, project_id, project_id, found.expires_at)
+
+
+def _find_credential(
+    identity: BuiltInIdentity, wanted: Mapping[str, Any]
+) -> ApplicationCredential | None:
+    """Return the credential with an id, or that of a user with a name."""
+    credentials = identity.stored.credentials()
+    if "id" in wanted:
+        return credentials.get(wanted["id"])
+    user = _find_user(identity.accounts(), wanted.get("user", {}))
+    if user is None:
+        return None
+    name = wanted.get("name")
+    return next(
+        (each for each in credentials.values() if (each.user_id, each.name) == (user.id, name)),
+        None,
+    )
 
 
 def _find_user(accounts: Accounts, wanted: Mapping[str, Any]) -> User | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from api.identity import account_changes as changes
 from api.identity import accounts, discovery, schemas, tokens
+from api.identity import application_credentials as credentials
 from api.identity.accounts import Collection
 from api.identity.call import Call
 from api.policies import identity as policies
@@ -87,6 +88,25 @@ ROUTES: Routes[Call] = {
     "/v3/users/{user_id}/groups": _get(
         accounts.groups_of_user, policies.GET_USER, accounts.user_of_path
     ),
+    "/v3/users/{user_id}/application_credentials": {
+        **_get(credentials.index, policies.GET_CREDENTIAL, accounts.user_of_path),
+        "POST": _change(
+            credentials.create,
+            policies.CREATE_CREDENTIAL,
+            schemas.CREATE_CREDENTIAL,
+            status=201,
+            subject=accounts.user_of_path,
+        ),
+    },
+    "/v3/users/{user_id}/application_credentials/{credential_id}": {
+        **_get(credentials.show, policies.GET_CREDENTIAL, accounts.user_of_path),
+        "DELETE": _change(
+            credentials.delete,
+            policies.DELETE_CREDENTIAL,
+            status=204,
+            subject=accounts.user_of_path,
+        ),
+    },
     "/v3/projects": {
         **_get(accounts.PROJECTS.index, policies.LIST),
         "POST": _change(
@@ -114,6 +134,7 @@ ROUTES: Routes[Call] = {
     },
     "/v3/role_assignments": _get(accounts.role_assignments, policies.LIST),
     **_collection("domains", accounts.DOMAINS, policies.OWN),
+    **_collection("groups", accounts.GROUPS, policies.LIST),
     **_collection("services", accounts.SERVICES, policies.GET_CATALOG),
     **_collection("endpoints", accounts.ENDPOINTS, policies.GET_CATALOG),
     **_collection("regions", accounts.REGIONS, policies.GET_CATALOG),

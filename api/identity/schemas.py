@@ -80,6 +80,40 @@ CREATE_ROLE = _object(
     "role",
 )
 
+_ACCESS_RULES = ruled(
+    {"type": ["array", "null"], "maxItems": 0}, "Application credentials have no access rules here"
+)
+CREATE_CREDENTIAL = _object(
+    {
+        "application_credential": _object(
+            {
+                "name": _NAME,
+                "description": {"type": ["string", "null"], "maxLength": 255},
+                "secret": {**_PASSWORD, "type": ["string", "null"]},
+                "roles": {
+                    "type": ["array", "null"],
+                    "items": _object({"id": _TEXT, "name": _TEXT}),
+                    "maxItems": 64,
+                },
+                "expires_at": {"type": ["string", "null"], "maxLength": 64},
+                "unrestricted": {"type": ["boolean", "null"]},
+                "access_rules": _ACCESS_RULES,
+            },
+            "name",
+        )
+    },
+    "application_credential",
+)
+_CREDENTIAL = _object(
+    {
+        "id": _TEXT,
+        "name": _TEXT,
+        "user": _object({"id": _TEXT, "name": _TEXT, "domain": _DOMAIN}),
+        "secret": {"type": "string", "maxLength": passwords.CHARACTERS_MAX},
+    },
+    "secret",
+)
+
 CREATE_TOKEN = _object(
     {
         "auth": _object(
@@ -88,6 +122,7 @@ CREATE_TOKEN = _object(
                     {
                         "methods": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 8},
                         "password": _object({"user": _USER}, "user"),
+                        "application_credential": _CREDENTIAL,
                         "token": _object({"id": {"type": "string", "maxLength": 8192}}, "id"),
                     },
                     "methods",

@@ -15,7 +15,7 @@ DOMAIN = {"id": DOMAIN_ID, "name": DOMAIN_NAME}
 
 
 def create(call: Call) -> Answer:
-    """Issue a token for a password or for another token."""
+    """Issue a token for a password, an application credential or another token."""
     auth = call.body["auth"]
     who = login.log_in(call, auth["identity"])
     project = login.project_of(call, who, auth.get("scope"))
@@ -78,6 +78,12 @@ def _shown(call: Call, holder: Holder) -> Document:
         "issued_at": _time(claims.issued_at),
         "expires_at": _time(claims.expires_at),
     }
+    if holder.credential is not None:
+        credential = holder.credential
+        token["application_credential"] = {
+            "id": credential.id, "name": credential.name,
+            "restricted": not credential.is_unrestricted,
+        }  # fmt: skip
     if holder.project is not None:
         token["project"] = _project(holder.project)
         token["is_domain"] = False

@@ -1,7 +1,8 @@
-"""Users, projects and roles made over HTTP: a file beside the keys of tokens.
+"""Users, projects, roles and application credentials: a file beside the keys of tokens.
 
-The token file comes first: what it has cannot be changed here, and an entry of the same id or name
-here does not count. Roles given here are added to those of the token file.
+They are made over HTTP. The token file comes first: what it has cannot be changed here, and an
+entry of the same id or name here does not count. Roles given here are added to those of the token
+file.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from typing import Any, TypeVar
 
 from armillary import exception
 from armillary.identity.accounts import Accounts, Project, User
+from armillary.identity.application_credentials import PER_USER_MAX, ApplicationCredential
 from armillary.identity.shared_file import SharedFile
 
 LOG = logging.getLogger(__name__)
 
 FILE = "accounts.json"
 ENTRIES_MAX = 10_000
-"""Maximum number of users, of projects, and of roles."""
+"""Maximum number of users, of projects, of roles, and of application credentials."""
 
 Grants = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Roles by user and project."""
@@ -34,12 +36,13 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is in the file; users and projects by id."""
+    """What is in the file; users, projects and credentials by id."""
 
     users: Mapping[str, User] = field(default_factory=dict)
     projects: Mapping[str, Project] = field(default_factory=dict)
     grants: Grants = field(default_factory=dict)
     roles: tuple[str, ...] = ()
+    credentials: Mapping[str, ApplicationCredential] = field(default_factory=dict)
 
 
 class StoredAccounts:
@@ -55,17 +58,26 @@ class StoredAccounts:
 
         If the file cannot be read, its users and projects are unknown until it can.
         """
-        listed = self._listed()
-        try:
-            stored = self._file.current()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            path = self._file.path
-            LOG.error("Cannot read %s, so its users are rejected: %s", path, error)  # noqa: TRY400
+        listed, stored = self._listed(), self._readable()
+        if stored is None:
             return listed
         known = self._merged
         if known is None or known[0] is not listed or known[1] is not stored:
             known = self._merged = (listed, stored, _merge(listed, stored))
         return known[2]
+
+    def credentials(self) -> Mapping[str, ApplicationCredential]:
+        """Return the application credentials by id; none if the file cannot be read."""
+        stored = self._readable()
+        return {} if stored is None else stored.credentials
+
+    def _readable(self) -> Stored | None:
+        try:
+            return self._file.current()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            path = self._file.path
+            LOG.error("Cannot read %s, so its users are rejected: %s", path, error)  # noqa: TRY400
+            return None
 
     def add(self, entry: EntryT) -> EntryT:
         """Store a user or project under a new id. Raises AccountExists, QuotaExceeded."""
@@ -88,7 +100,10 @@ class StoredAccounts:
         return _entries(self._file.current(), kind)[entry_id]
 
     def remove(self, kind: type[User | Project], entry_id: str) -> None:
-        """Remove a user or project, and all its roles. Raises AccountNotFound, AccountFixed."""
+        """Remove a user or project, its roles and credentials.
+
+        Raises AccountNotFound, AccountFixed.
+        """
 
         def change(stored: Stored) -> Stored:
             known = _entries(stored, kind)
@@ -97,8 +112,41 @@ class StoredAccounts:
                 user: _without(of_user, entry_id)
                 for user, of_user in _without(stored.grants, entry_id).items()
             }
+            owner = "user_id" if kind is User else "project_id"
+            credentials = {
+                key: each
+                for key, each in stored.credentials.items()
+                if getattr(each, owner) != entry_id
+            }
             changed: dict[str, Any] = {_FIELDS[kind]: _without(known, entry_id), "grants": grants}
-            return dataclasses.replace(stored, **changed)
+            return dataclasses.replace(stored, **changed, credentials=credentials)
+
+        self._file.change(change)
+
+    def add_credential(self, credential: ApplicationCredential) -> None:
+        """Store an application credential. Raises AccountExists, QuotaExceeded."""
+
+        def change(stored: Stored) -> Stored:
+            user_id, name = credential.user_id, credential.name
+            own = [each for each in stored.credentials.values() if each.user_id == user_id]
+            if any(_as_read(each.name) == _as_read(name) for each in own):
+                kind = "application credential"
+                raise exception.AccountExists(kind=kind, field="name", value=name)
+            kinds = "application credentials"
+            _require_room(kinds, own, PER_USER_MAX)
+            _require_room(kinds, stored.credentials)
+            known = {**stored.credentials, credential.id: credential}
+            return dataclasses.replace(stored, credentials=known)
+
+        self._file.change(change)
+
+    def remove_credential(self, credential_id: str) -> None:
+        """Remove an application credential, whose tokens end. Raises AccountNotFound."""
+
+        def change(stored: Stored) -> Stored:
+            _require_stored("application credential", stored.credentials, (), credential_id)
+            known = _without(stored.credentials, credential_id)
+            return dataclasses.replace(stored, credentials=known)
 
         self._file.change(change)
 
@@ -214,10 +262,10 @@ def _with_grant(stored: Stored, user_id: str, project_id: str, roles: tuple[str,
     return dataclasses.replace(stored, grants=grants)
 
 
-def _require_room(kinds: str, known: Collection[object]) -> None:
+def _require_room(kinds: str, known: Collection[object], limit: int = ENTRIES_MAX) -> None:
     number = len(known)
-    if number >= ENTRIES_MAX:
-        raise exception.QuotaExceeded(resource=kinds, requested=1, used=number, limit=ENTRIES_MAX)
+    if number >= limit:
+        raise exception.QuotaExceeded(resource=kinds, requested=1, used=number, limit=limit)
 
 
 def _require_stored(
@@ -246,4 +294,9 @@ def _parse(value: dict[str, Any]) -> Stored:
             for user, of_user in value.get("grants", {}).items()
         },
         tuple(value.get("roles", ())),
+        {key: _credential(entry) for key, entry in value.get("credentials", {}).items()},
     )
+
+
+def _credential(entry: dict[str, Any]) -> ApplicationCredential:
+    return ApplicationCredential(**{**entry, "roles": tuple(entry["roles"])})

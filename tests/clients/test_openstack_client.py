@@ -4,6 +4,7 @@ import secrets
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.clients.cloud import NEWEST, Cloud, needs
 
@@ -26,6 +27,31 @@ def test_a_login_finds_all_services(cloud: Cloud) -> None:
     assert cloud.show("project", "show", "admin")["id"] == "admin"
     assert cloud.show("endpoint", "list", "--service", "image")
     assert cloud.show("role", "assignment", "list", "--names")
+
+
+def test_a_program_logs_in_with_an_application_credential(cloud: Cloud, clouds: Path) -> None:
+    """Made, listed, shown and deleted by the user; what it may not do is refused."""
+    words = ("application", "credential")
+    made = cloud.show(*words, "create", "--role", "reader", "--description", "of the build", "ci")
+    assert cloud.names(*words, "list") == {"ci"}
+    assert cloud.show(*words, "show", "ci")["project_id"] == "admin"
+    auth = yaml.safe_load(clouds.read_text())["clouds"]["armillary"]["auth"]
+    login = {
+        "auth_type": "v3applicationcredential",
+        "auth": {
+            "auth_url": auth["auth_url"],
+            "application_credential_id": made["id"],
+            "application_credential_secret": made["secret"],
+        },
+    }
+    code = (
+        f"cloud = openstack.connection.Connection(**{login!r});"
+        "print(len(list(cloud.compute.servers())), cloud.current_project_id);"
+        "print(cloud.compute.post('/flavors', json={}).status_code)"
+    )
+    assert cloud.python(code).split() == ["0", "admin", "403"]
+    cloud.run(*words, "delete", "ci")
+    assert cloud.show(*words, "list") == []
 
 
 def test_an_image_goes_through_its_life(cloud: Cloud, tmp_path: Path) -> None:

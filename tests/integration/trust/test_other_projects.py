@@ -28,7 +28,7 @@ OF_A_PROJECT = (
 )  # fmt: skip
 """Parts of paths that name what a project has, or itself."""
 _REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
-OWN = ("os-keypairs", "auth/tokens", "console-links")
+OWN = ("os-keypairs", "auth/tokens", "console-links", "application_credentials")
 """Parts of paths where readers make what is theirs alone, and no project's."""
 
 

@@ -32,6 +32,7 @@ def test_versions_are_found_without_a_token(web: Client) -> None:
         ("projects?not-tags=a", "projects", {"stars", "moons", "ops"}),
         ("users/alice/projects", "projects", {"stars", "moons"}),
         ("users/alice/groups", "groups", set()),
+        ("groups", "groups", set()),
         ("roles", "roles", {"admin", "member", "reader"}),
         ("domains", "domains", {"default"}),
         ("regions", "regions", {"RegionOne"}),
