@@ -66,7 +66,10 @@ _LISTS: dict[str, tuple[str, tuple[str, ...], Callable[[Document], str]]] = {
     "pool": ("pools", ("armillary", "pools"), _NAME),
 }  # fmt: skip
 """Kind of argument -> list of the API, its path, and the name of an item."""
-_KINDS = {"service": "host", "availability_zone": "zone", **{kind: kind for kind in _LISTS}}
+_KINDS = {
+    "service": "host", "availability_zone": "zone", "keypair": "key_name",
+    **{kind: kind for kind in _LISTS},
+}  # fmt: skip
 
 
 class Completion(WithOptions):

@@ -22,6 +22,7 @@ _LISTED_AS = {"server group": "group"}
 """Kind -> the word of its list command, where that is another."""
 SERVER_ADVICE = "A server there is found by its id: armillary server list shows it as UNKNOWN."
 HOST_ADVICE = "Try again when it answers."
+KEY_PAIRS = "os-keypairs"
 UNKNOWN = "UNKNOWN"
 """The status of servers whose cell does not answer."""
 
@@ -84,6 +85,15 @@ def find_flavor(api: ApiClient, flavor: str) -> Document:
 
 def find_image(api: ApiClient, image: str) -> Document:
     return _the_one("image", image, api.list_all("images", "images", "detail"))
+
+
+def find_key_pair(api: ApiClient, name: str) -> Document:
+    """Return the caller's key pair with this name. Raises ``NotFound``."""
+    found = _get_or_none(api, "keypair", KEY_PAIRS, name)
+    if found is not None:
+        return found
+    others = [each["keypair"]["name"] for each in api.list_all("keypairs", KEY_PAIRS)]
+    raise _not_found("keypair", name, others)
 
 
 def find_group(api: ApiClient, group: str) -> Document:
