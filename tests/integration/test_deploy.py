@@ -12,14 +12,16 @@ import yaml
 
 from armillary.db import Database
 from conductor.common.cell_db import services
+from conductor.super_conductor.db import cells, host_mappings
 from programs.operator.deploy.broker import BrokerAdmin
 from rpc.signing import enrolment
 from rpc.signing.keys import load as load_key
 from rpc.signing.trust import AGENTS
+from rpc.signing.trust import SERVICES as SERVICES_KEYS
 from tests.fixtures.access.clouds import services_of
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.deployment import BIN
-from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.services import MARIADB, POSTGRESQL, administrator
 from tests.fixtures.services.ports import free_port
 from tests.integration.deployed_by_command import Command, command_for
 
@@ -174,10 +176,85 @@ def test_an_agent_is_removed_once_no_service_of_it_is_left(command: Command) -> 
     assert "run deploy single --host none" in printed
 
 
+def test_a_cell_is_removed_once_nothing_is_in_it(command: Command) -> None:
+    """With all that was made for it, and nothing else. It may be repeated."""
+    root = ("--root", str(command.root))
+    bundles = ("--bundles", str(command.folder), "--broker", "192.0.2.1:5672")
+    assert command.single("--host", "front")[0] == 0
+    before = everything(command)
+    assert command.run("add-cell", *root, "cell2")[0] == 0
+    assert command.run("add-host", *root, *bundles, "--cell", "cell2", "rack2")[0] == 0
+    code, printed = command.run("remove-cell", *root, "cell2")
+    assert code == 1
+    assert "armillary-manage deploy remove-host rack2" in printed
+    assert command.run("remove-host", *root, "rack2")[0] == 0
+
+    database = Database(url_in(command, "conductor", "[api_database]"), name="api")
+    with database.writer() as session:
+        host_mappings.map_hosts(session, cells.get_cell(session, "cell2").uuid, {"rack2-1": []})
+    code, printed = command.run("remove-cell", *root, "cell2")
+    assert code == 1
+    assert "armillary service delete rack2-1" in printed
+    with database.writer() as session:
+        host_mappings.delete_host_mapping(session, "rack2-1")
+
+    with_cell = everything(command)
+    code, printed = command.run("remove-cell", *root, "cell2", "--dry-run")
+    assert (code, everything(command)) == (0, with_cell), printed
+    planned = done(printed)
+    code, printed = command.run("remove-cell", *root, "cell2")
+    assert code == 0, printed
+    assert set(planned) <= set(done(printed))
+    assert everything(command) == before
+    assert [cell.name for cell in database.read(cells.list_cells)] == ["cell1"]
+    database.dispose()
+    code, printed = command.run("remove-cell", *root, "cell2")
+    assert (code, done(printed)) == (0, [])
+    assert "Not in the record of this deployment: cell2. It has the cells: cell1\n" in printed
+    code, printed = command.run("remove-cell", *root, "cell1")
+    assert code == 1
+    assert "cell1 is the only cell" in printed
+
+
+def everything(command: Command) -> dict[str, set[str]]:
+    """Return the names of what the command has made on the servers, in the lists and in files."""
+    prefix, keys = command.prefix, command.configuration / "signing"
+    broker = BrokerAdmin("rabbitmqctl").read()
+    record = yaml.safe_load((command.configuration / "deployment.yaml").read_text())
+    trusted = enrolment.read(keys / "services.json", SERVICES_KEYS, load_key(keys / "root.key"))
+    with administrator(command.databases.url).connect() as connection:
+        databases = names_with(connection, prefix.replace("-", "_"))
+    return {
+        "accounts": {each["name"] for each in broker["users"] if each["name"].startswith(prefix)},
+        "vhosts": {each["name"] for each in broker["vhosts"] if each["name"].startswith(prefix)},
+        "databases": databases,
+        "trusted": set(trusted.identities),
+        "secrets": set(record["secrets"]),
+        "files": {str(path) for path in command.root.rglob("*") if path.is_file()},
+    }  # fmt: skip
+
+
+def names_with(connection: sa.Connection, prefix: str) -> set[str]:
+    """Return the databases and accounts whose names begin so."""
+    queries = (
+        ("SELECT datname FROM pg_database", "SELECT rolname FROM pg_roles")
+        if connection.dialect.name == "postgresql"
+        else ("SELECT schema_name FROM information_schema.schemata", "SELECT user FROM mysql.user")
+    )
+    found = (name for query in queries for name in connection.execute(sa.text(query)).scalars())
+    return {name for name in found if name.startswith(prefix)}
+
+
 def url_of_cell(command: Command) -> str:
     """Return the URL of the cell's database for its conductor."""
-    lines = (command.configuration / "cell-cell1.conf").read_text().splitlines()
-    return next(line for line in lines if line.startswith("connection")).partition(" = ")[2]
+    return url_in(command, "cell-cell1", "[cell_database]")
+
+
+def url_in(command: Command, name: str, section: str) -> str:
+    """Return the URL of a database in a configuration file."""
+    _, _, text = (command.configuration / f"{name}.conf").read_text().partition(section)
+    line = next(line for line in text.splitlines() if line.startswith("connection"))
+    return line.partition(" = ")[2]
 
 
 def all_agents(command: Command) -> set[str]:

@@ -75,6 +75,7 @@ list_cells = _CELLS.list
 get_cell = _CELLS.get
 update_cell = _CELLS.update
 delete_cell = _CELLS.delete
+check_removable = _CELLS.check_removable
 
 
 def check_enabled(session: Session, mapping: HostMapping) -> None:

@@ -128,6 +128,10 @@ class RecordTable(Generic[Row, Record]):
         session.flush()
         metadata_seq.increment_seq(session)
 
+    def check_removable(self, session: Session, wanted: str, *, force: bool = False) -> None:
+        """Raise what ``delete`` would raise."""
+        self._check_unused(session, self._get_row(session, wanted), force=force)
+
     def _check_unused(self, session: Session, row: Row, *, force: bool) -> None:
         for use in self.uses:
             found = 0 if force and use.is_forcible else use.count(session, row)

@@ -83,10 +83,17 @@ class BrokerAdmin:
 
     def delete_account(self, name: str) -> None:
         """Delete an account, whose connections the broker closes. Raises Unavailable."""
+        self._delete("delete_user", "users", name)
+
+    def delete_vhost(self, name: str) -> None:
+        """Delete a virtual host with all that is in it. Raises Unavailable."""
+        self._delete("delete_vhost", "vhosts", name)
+
+    def _delete(self, command: str, kind: str, name: str) -> None:
         if self._place == RABBITMQCTL:
-            run_program([RABBITMQCTL, "--quiet", "delete_user", name])
+            run_program([RABBITMQCTL, "--quiet", command, name])
         else:
-            self._request("DELETE", None, f"users/{quote(name, safe='')}")
+            self._request("DELETE", None, f"{kind}/{quote(name, safe='')}")
 
     def _request(self, method: str, text: str | None, path: str = "definitions") -> str:
         url = f"{self._place.rstrip('/')}/api/{path}"
@@ -156,6 +163,16 @@ def delete_accounts(admin: BrokerAdmin, steps: Steps, names: Iterable[str]) -> N
             functools.partial(admin.delete_account, name),
             is_done=_find(found, "users", name=name) is None,
         )
+
+
+def delete_vhost(admin: BrokerAdmin, steps: Steps, name: str) -> None:
+    """Delete a virtual host if it is there. Raises Unavailable, StepFailed."""
+    steps.do(
+        "delete",
+        f"virtual host {name}",
+        functools.partial(admin.delete_vhost, name),
+        is_done=_find(admin.read(), "vhosts", name=name) is None,
+    )
 
 
 def _once(act: Callable[[], None]) -> Callable[[], None]:

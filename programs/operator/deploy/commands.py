@@ -51,7 +51,7 @@ def _prefix(text: str) -> str:
     return text
 
 
-def _cell(text: str) -> str:
+def cell_name(text: str) -> str:
     if not _CELL.fullmatch(text) or text == "top":
         raise ArgumentTypeError(
             f"{text!r} is not a name for a cell: at most 31 small letters, digits and _, a letter "
@@ -60,7 +60,7 @@ def _cell(text: str) -> str:
     return text
 
 
-def _host(text: str) -> str:
+def host_name(text: str) -> str:
     if text and not is_host_name(text):
         raise ArgumentTypeError(f"{text!r} is not a host's name: letters, digits and . _ : @ -")
     return text
@@ -104,7 +104,7 @@ class _WritingCommand(_DeployCommand):
         )
 
 
-class _WithServices(_WritingCommand):
+class WithServices(_WritingCommand):
     """A command that changes broker and databases."""
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -132,7 +132,10 @@ class _WithServices(_WritingCommand):
         parsed_args: Namespace,
         layout: Layout,
         wanted: Record,
+        *,
         removed_hosts: Collection[str] = (),
+        removed_cells: Collection[str] = (),
+        earlier_steps: Steps | None = None,
     ) -> Deployment:
         """Apply a record and return the deployment."""
         made = Deployment(
@@ -144,12 +147,14 @@ class _WithServices(_WritingCommand):
             overwrites=parsed_args.overwrite,
             starts=not parsed_args.no_start,
             removed_hosts=removed_hosts,
+            removed_cells=removed_cells,
+            earlier_steps=earlier_steps,
         )
         made.apply()
         return made
 
 
-class DeploySingle(_WithServices):
+class DeploySingle(WithServices):
     """Make a deployment on this machine, with RabbitMQ, and PostgreSQL or MariaDB.
 
     Makes virtual hosts, databases, an account with a password of its own for each service, signing
@@ -181,7 +186,7 @@ class DeploySingle(_WithServices):
             help="address of the Placement API; default: 127.0.0.1:8778",
         )  # fmt: skip
         parser.add_argument(
-            "--host", type=_host,
+            "--host", type=host_name,
             help=f"name of this machine's agent; {NO_HOST}: no agent; default: the machine's name",
         )  # fmt: skip
         parser.add_argument(
@@ -194,7 +199,7 @@ class DeploySingle(_WithServices):
         layout = self.layout(parsed_args)
         wanted = record.load(layout.record) or Record(Settings(host=socket.gethostname()))
         _refuse_new_prefix(wanted, parsed_args.prefix)
-        _choose(wanted.settings, parsed_args)
+        choose(wanted.settings, parsed_args)
         if not wanted.cells:
             wanted.add_cell(FIRST_CELL, is_here=True)
         made = self.deploy(parsed_args, layout, wanted)
@@ -218,7 +223,7 @@ def _refuse_new_prefix(found: Record, prefix: str | None) -> None:
         )
 
 
-def _choose(settings: Settings, parsed_args: Namespace) -> None:
+def choose(settings: Settings, parsed_args: Namespace) -> None:
     """Change the settings whose options are given; a setting is fixed once it has a name in use."""
     environment = {
         "broker_admin": os.environ.get("ARMILLARY_BROKER_ADMIN"),
@@ -235,7 +240,7 @@ def _directory(text: str) -> Path:
     return Path(text).resolve()
 
 
-class _AddCommand(_WithServices):
+class _AddCommand(WithServices):
     """Common part of commands that add to a deployment: the file for another machine."""
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -247,8 +252,8 @@ class _AddCommand(_WithServices):
 
     def existing(self, parsed_args: Namespace, layout: Layout) -> Record:
         """Return the record of this machine's deployment. Raises Invalid if there is none."""
-        found = _record_of(layout)
-        _choose(found.settings, parsed_args)
+        found = record_of(layout)
+        choose(found.settings, parsed_args)
         return found
 
     def write_bundle(self, made: Deployment, name: str, folder: Path) -> None:
@@ -279,7 +284,9 @@ class DeployAddHost(_AddCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("hosts", nargs="+", metavar="host", type=_host, help="the agent's host")
+        parser.add_argument(
+            "hosts", nargs="+", metavar="host", type=host_name, help="the agent's host"
+        )
         parser.add_argument(
             "--bundles", type=Path, default=Path(), metavar="DIR",
             help="directory for HOST.yaml, the file for that machine; default: this one",
@@ -327,7 +334,7 @@ class DeployAddCell(_AddCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("cell", type=_cell, help="name of the cell")
+        parser.add_argument("cell", type=cell_name, help="name of the cell")
         parser.add_argument(
             "--node", action="append", dest="cell_nodes", metavar="PATTERN",
             help="host that the cell may have besides those of add-host, such as 'rack1-*'; may be "
@@ -362,38 +369,6 @@ class DeployAddCell(_AddCommand):
             self.write_bundle(made, parsed_args.cell, parsed_args.bundles)
 
 
-class DeployRemoveHost(_WithServices):
-    """Remove agents of other machines: account, key and entry. May be repeated.
-
-    Before, stop the agent and delete its services with "armillary service delete", which is refused
-    while servers are there. What it has on its own machine stays.
-    """
-
-    def add_options(self, parser: ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("hosts", nargs="+", metavar="host", type=_host, help="the agent's host")
-
-    def take_action(self, parsed_args: Namespace) -> None:
-        layout = self.layout(parsed_args)
-        wanted = _record_of(layout)
-        _choose(wanted.settings, parsed_args)
-        if wanted.settings.host in parsed_args.hosts:
-            raise exception.Invalid(
-                reason=f"{wanted.settings.host} is this machine's own agent; run deploy single "
-                f"--host {NO_HOST}"
-            )
-        known = sorted(wanted.hosts)
-        for host in parsed_args.hosts:
-            wanted.remove_host(host)
-        self.deploy(parsed_args, layout, wanted, removed_hosts=parsed_args.hosts)
-        unknown = [host for host in parsed_args.hosts if host not in known]
-        if unknown:
-            self.app.stdout.write(
-                f"Not in the record of this deployment: {', '.join(unknown)}. It had agents on "
-                f"other machines: {', '.join(known) or 'none'}\n"
-            )
-
-
 class DeployJoin(_WritingCommand):
     """Set this machine up for the service of a file that ``add-host`` or ``add-cell`` wrote."""
 
@@ -422,7 +397,7 @@ class _ProcessCommand(_DeployCommand):
             raise exception.Invalid(reason="systemd runs here; use systemctl")
         services = bundle.joined(layout)
         if not services or layout.record.exists():
-            made = Deployment(layout, _record_of(layout), self.app.stdout)
+            made = Deployment(layout, record_of(layout), self.app.stdout)
             services = [*made.services.here(), *services]
         self.act(layout, Steps(self.app.stdout, parsed_args.dry_run), services)
 
@@ -445,7 +420,7 @@ class DeployStop(_ProcessCommand):
         processes.stop(layout, steps, services)
 
 
-def _record_of(layout: Layout) -> Record:
+def record_of(layout: Layout) -> Record:
     found = record.load(layout.record)
     if found is None:
         raise exception.Invalid(

@@ -80,15 +80,31 @@ class DatabaseServer(ABC):
             if had_account and databases:
                 self._set_password(steps, connection, account, password, databases[0], adopts)
 
+    def drop(self, steps: Steps, account: str, database: str) -> None:
+        """Drop a database and its owner. Raises Conflict, Unavailable, StepFailed."""
+        with self._connected() as connection:
+            owner = self._owner(connection, database)
+            if owner not in (None, account):
+                raise _foreign(database, account)
+            steps.do(
+                "drop",
+                f"database {database}",
+                lambda: self._drop_database(connection, database),
+                is_done=owner is None,
+            )
+            steps.do(
+                "drop",
+                f"database account {account}",
+                lambda: self._drop_account(connection, account),
+                is_done=not self._has_account(connection, account),
+            )
+
     def _make_database(
         self, steps: Steps, connection: sa.Connection, account: str, name: str
     ) -> None:
         owner = self._owner(connection, name)
         if owner not in (None, account):
-            raise exception.Conflict(
-                reason=f"the database {name} exists and is not of the account {account}. If it is "
-                "of another deployment, give --prefix"
-            )
+            raise _foreign(name, account)
         steps.do(
             "create",
             f"database {name} of {account}",
@@ -168,6 +184,13 @@ class DatabaseServer(ABC):
     def _create_database(self, connection: sa.Connection, name: str, account: str) -> None: ...
 
     @abstractmethod
+    def _drop_database(self, connection: sa.Connection, name: str) -> None:
+        """Drop a database, also while it has connections."""
+
+    @abstractmethod
+    def _drop_account(self, connection: sa.Connection, name: str) -> None: ...
+
+    @abstractmethod
     def _restrict(
         self, steps: Steps, connection: sa.Connection, name: str, *, is_new: bool
     ) -> None:
@@ -218,6 +241,12 @@ class PostgreSQL(DatabaseServer):
 
     def _create_database(self, connection: sa.Connection, name: str, account: str) -> None:
         _execute(connection, f'CREATE DATABASE "{name}" OWNER "{account}"')
+
+    def _drop_database(self, connection: sa.Connection, name: str) -> None:
+        _execute(connection, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    def _drop_account(self, connection: sa.Connection, name: str) -> None:
+        _execute(connection, f'DROP ROLE "{name}"')
 
     def _restrict(
         self, steps: Steps, connection: sa.Connection, name: str, *, is_new: bool
@@ -274,10 +303,23 @@ class MariaDB(DatabaseServer):
         _execute(connection, f"CREATE DATABASE IF NOT EXISTS `{name}` CHARACTER SET utf8mb4")
         _execute(connection, f"GRANT ALL PRIVILEGES ON `{_escaped(name)}`.* TO '{account}'@'%'")
 
+    def _drop_database(self, connection: sa.Connection, name: str) -> None:
+        _execute(connection, f"DROP DATABASE `{name}`")
+
+    def _drop_account(self, connection: sa.Connection, name: str) -> None:
+        _execute(connection, f"DROP USER '{name}'@'%'")
+
 
 _KINDS: dict[str, type[DatabaseServer]] = {
     "postgresql": PostgreSQL, "mysql": MariaDB, "mariadb": MariaDB,
 }  # fmt: skip
+
+
+def _foreign(database: str, account: str) -> exception.Conflict:
+    return exception.Conflict(
+        reason=f"the database {database} exists and is not of the account {account}. If it is of "
+        "another deployment, give --prefix"
+    )
 
 
 def _escaped(name: str) -> str:

@@ -32,12 +32,13 @@ from programs.operator.deploy.services import (
     Service,
     Services,
     cell_database,
+    cell_service,
     cell_vhost,
     roles_of,
     top_vhost,
     url_of,
 )
-from programs.operator.deploy.signing import Signing
+from programs.operator.deploy.signing import Signing, agent_name
 from programs.operator.deploy.steps import StepFailed, Steps, reason_of, run_program
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import COMPUTE
@@ -59,9 +60,13 @@ class Deployment:
     starts: bool = True
     removed_hosts: Collection[str] = ()
     """Agents of other machines that the record had, and whose accounts and keys are to go."""
+    removed_cells: Collection[str] = ()
+    """Cells that the record had, and whose conductors' keys are to go."""
+    earlier_steps: Steps | None = None
+    """Steps of this run that were done before; None: there are none."""
 
     def __post_init__(self) -> None:
-        self.steps = Steps(self.out, self.is_dry_run)
+        self.steps = self.earlier_steps or Steps(self.out, self.is_dry_run)
         self.files = Files(self.layout, self.steps, overwrites=self.overwrites)
         self.signing = Signing(self.layout, self.steps, self.files)
         settings = self.record.settings
@@ -203,6 +208,15 @@ class Deployment:
                 adopts=self.adopts,
             )
 
+    def drop_database(self, name: str) -> None:
+        """Drop a database of the deployment, which has an owner of the same name."""
+        full_name = self._database_name(name)
+        self._server.drop(self.steps, full_name, full_name)
+
+    def open_api_database(self) -> contextlib.AbstractContextManager[Database]:
+        """Lend the API database."""
+        return self._open(API.name)
+
     @contextlib.contextmanager
     def _open(self, name: str) -> Iterator[Database]:
         """Yield a database, opened with its owner's account."""
@@ -303,9 +317,10 @@ class Deployment:
         elsewhere = list(self.elsewhere().values())
         for service in elsewhere:
             self.signing.make_key_elsewhere(service)
-        self.signing.trust(every, elsewhere, self.removed_hosts)
-        for host in self.removed_hosts:
-            self.signing.delete_key_elsewhere(host)
+        removed = [*map(agent_name, self.removed_hosts), *map(cell_service, self.removed_cells)]
+        self.signing.trust(every, elsewhere, removed)
+        for name in removed:
+            self.signing.delete_key_elsewhere(name)
         self._write_credentials()
         return write_configuration(self.layout, self.files, every, root_key)
 

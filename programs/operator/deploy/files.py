@@ -3,9 +3,11 @@
 A written file has a checksum in its first line, so that a later run notices when it was edited.
 """
 
+import functools
 import hashlib
 import os
 import re
+import shutil
 import stat
 from pathlib import Path
 
@@ -62,6 +64,15 @@ class Files:
         """Write a file that is the operator's from then on; return whether it was missing."""
         found = _read(path)
         return self._replace(path, text if found is None else found, mode, found)
+
+    def delete(self, path: Path) -> None:
+        """Delete a file."""
+        self._steps.do("delete", f"file {path}", path.unlink, is_done=not path.exists())
+
+    def delete_directory(self, path: Path) -> None:
+        """Delete a directory with all that is in it."""
+        delete = functools.partial(shutil.rmtree, path)
+        self._steps.do("delete", f"directory {path}", delete, is_done=not path.exists())
 
     def _replace(
         self, path: Path, text: str, mode: int, found: str | None, *, of_service: bool = False

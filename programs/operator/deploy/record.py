@@ -13,7 +13,7 @@ import yaml
 from armillary import exception
 from armillary.files import private_files
 from armillary.names import host_patterns
-from rpc.broker.broker_accounts import COMPUTE, account_name
+from rpc.broker.broker_accounts import CELL_CONDUCTOR, COMPUTE, account_name
 
 _VERSION = 1
 _SECRET_BYTES = 24
@@ -102,6 +102,13 @@ class Record:
     def add_cell(self, name: str, *, is_here: bool) -> CellRecord:
         """Return the record of a cell, made with a new UUID if it is missing."""
         return self.cells.setdefault(name, CellRecord(str(uuid.uuid4()), is_here))
+
+    def remove_cell(self, name: str) -> None:
+        """Forget a cell, and the passwords of its accounts."""
+        cell = self.cells.pop(name)
+        account = account_name(CELL_CONDUCTOR, cell.uuid, self.settings.prefix)
+        for secret in (f"broker/{account}", f"database/cell_{name}"):
+            self.secrets.pop(secret, None)
 
     def remove_host(self, host: str) -> None:
         """Forget an agent on another machine, and the password of its account."""

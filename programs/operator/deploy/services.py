@@ -142,7 +142,7 @@ class Services:
             "cell_database": {"connection": self.database_urls[cell_database(cell)]},
         }
         return Service(
-            f"cell-{cell}", "armillary-conductor", f"armillary-cell-conductor@{cell}.service",
+            cell_service(cell), "armillary-conductor", f"armillary-cell-conductor@{cell}.service",
             "cell_conductor", options, scope=uuid, hosts=self.record.hosts_of(cell),
         )  # fmt: skip
 
@@ -261,6 +261,11 @@ def top_vhost(record: Record) -> str:
 
 def cell_vhost(record: Record, cell: str) -> str:
     return f"{record.settings.prefix}{cell}"
+
+
+def cell_service(cell: str) -> str:
+    """Return the name of a cell's conductor."""
+    return f"cell-{cell}"
 
 
 def cell_database(cell: str) -> str:

@@ -53,13 +53,12 @@ class Signing:
         self,
         services: Iterable[Service],
         elsewhere: Iterable[Service],
-        removed_hosts: Collection[str] = (),
+        removed: Collection[str] = (),
     ) -> None:
         """Bring both lists up to date, and copy them to the services of this machine.
 
-        The agents of ``removed_hosts`` are in no list any more.
+        The ``removed`` names are in no list any more.
         """
-        removed = {agent_name(host) for host in removed_hosts}
         local = list(services)
         files = {each: each.key(self.layout) for each in local}
         files |= {each: self.key_elsewhere(each) for each in elsewhere}
@@ -90,9 +89,9 @@ class Signing:
 
         self.steps.do("create", f"key {path}", make, is_done=path.exists())
 
-    def delete_key_elsewhere(self, host: str) -> None:
-        """Delete the key of another machine's agent, if it is still here."""
-        path = self._elsewhere(agent_name(host))
+    def delete_key_elsewhere(self, name: str) -> None:
+        """Delete the key of another machine's service, if it is still here."""
+        path = self._elsewhere(name)
         self.steps.do("delete", f"key {path}", path.unlink, is_done=not path.exists())
 
     def _elsewhere(self, name: str) -> Path:
@@ -113,7 +112,7 @@ class Signing:
         changes: dict[str, Identity | None] = {
             each.name: each for each in wanted if each and each != current.identities.get(each.name)
         }
-        changes |= dict.fromkeys(current.identities.keys() & removed)
+        changes |= dict.fromkeys(current.identities.keys() & set(removed))
 
         def write() -> None:
             assert root is not None, "made before"

@@ -3,6 +3,7 @@
 import functools
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from armillary import exception
 from programs.operator.deploy.files import Files
@@ -27,8 +28,13 @@ def write(layout: Layout, files: Files, services: Iterable[Service]) -> bool:
             changed |= files.write(layout.units / shipped, text, 0o644)
         words = [word.replace("%", "%%") for word in service.command(layout)]
         start = f"[Service]\nExecStart=\nExecStart={shlex.join(words)}\n"
-        changed |= files.write(layout.units / f"{service.unit}.d" / _DROP_IN, start, 0o644)
+        changed |= files.write(start_file(layout, service), start, 0o644)
     return changed
+
+
+def start_file(layout: Layout, service: Service) -> Path:
+    """Return the file that says how a service is started here."""
+    return layout.units / f"{service.unit}.d" / _DROP_IN
 
 
 def start(
@@ -50,6 +56,13 @@ def start(
             steps.do(
                 "restart", service.unit, functools.partial(_systemctl, "restart", service.unit)
             )
+
+
+def stop(steps: Steps, service: Service) -> None:
+    """Have systemd stop a service, and not start it again."""
+    is_there = _says_yes("is-active", service.unit) or _says_yes("is-enabled", service.unit)
+    stop = functools.partial(_systemctl, "disable", "--now", service.unit)
+    steps.do("stop", service.unit, stop, is_done=not is_there)
 
 
 def _template(unit: str) -> str:

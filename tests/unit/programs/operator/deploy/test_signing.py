@@ -29,7 +29,7 @@ def record() -> Record:
 
 
 def trusted(
-    folder: Path, record: Record, kind: str = SERVICES, removed_hosts: Sequence[str] = ()
+    folder: Path, record: Record, kind: str = SERVICES, removed: Sequence[str] = ()
 ) -> dict[str, Identity]:
     """Bring the lists up to date; return the identities of one of them."""
     layout, steps = Layout(folder), Steps(io.StringIO())
@@ -46,7 +46,7 @@ def trusted(
         signing.make_key(service)
     for service in elsewhere:
         signing.make_key_elsewhere(service)
-    signing.trust(here, elsewhere, removed_hosts)
+    signing.trust(here, elsewhere, removed)
     root = keys.load(folder / KEYS / "root.key")
     return enrolment.read(folder / KEYS / f"{kind}.json", kind, root).identities
 
@@ -77,10 +77,10 @@ def test_the_agent_of_a_removed_host_is_trusted_no_more(tmp_path: Path, record: 
         record.hosts[host] = HostRecord("cell1", [], "process")
     assert {"compute-gone", "compute-kept"} <= trusted(tmp_path, record, AGENTS).keys()
     record.remove_host("gone")
-    found = trusted(tmp_path, record, AGENTS, removed_hosts=["gone"])
+    found = trusted(tmp_path, record, AGENTS, removed=["compute-gone"])
     assert found.keys() == {"compute-front", "compute-kept"}
     before = (tmp_path / KEYS / "agents.json").read_text()
-    trusted(tmp_path, record, AGENTS, removed_hosts=["gone"])
+    trusted(tmp_path, record, AGENTS, removed=["compute-gone"])
     assert (tmp_path / KEYS / "agents.json").read_text() == before
 
 
