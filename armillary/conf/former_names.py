@@ -67,6 +67,7 @@ RENAMED: Mapping[Name, Name] = {
     ("DEFAULT", "running_deleted_instance_action"): ("compute", "stray_guest_action"),
     ("DEFAULT", "shutdown_timeout"): ("compute", "shutdown_timeout_seconds"),
     ("DEFAULT", "instances_path"): ("libvirt", "instances_path"),
+    ("DEFAULT", "force_config_drive"): ("libvirt", "force_config_drive"),
     ("DEFAULT", "image_cache_manager_interval"): ("image_cache", "manager_interval"),
     ("DEFAULT", "remove_unused_base_images"): ("image_cache", "remove_unused_base_images"),
     ("DEFAULT", "remove_unused_original_minimum_age_seconds"): (

@@ -35,7 +35,8 @@ SCHEDULERS = {
     "ChanceScheduler": "chance_scheduler", "FakeScheduler": "fake_scheduler",
 }  # fmt: skip
 DEFAULT_IMAGES = "default"
-STRAY_GUESTS = {"reap": "destroy", "shutdown": "destroy", "log": "keep", "noop": "keep"}
+STRAY_GUESTS = {"reap": "destroy", "shutdown": "keep", "log": "keep", "noop": "keep"}
+"""Value of Nova's -> ours. Who wants a guest shut down wants its disks kept."""
 PLUGINS: Mapping[Name, str] = {
     ("filter_scheduler", "available_filters"): "armillary.scheduler.filters",
     ("filter_scheduler", "enabled_filters"): "armillary.scheduler.filters",

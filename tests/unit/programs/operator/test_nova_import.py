@@ -89,6 +89,8 @@ def test_each_option_has_a_line(run_manage: Run, nova_conf: Path) -> None:
          "has the others: cpu.virt_driver"),
         ("vcpu_pin_set", "4-12", Outcome.DECIDE, "cpu_shared_set"),
         ("running_deleted_instance_action", "reap", Outcome.RENAMED, "= destroy"),
+        ("running_deleted_instance_action", "shutdown", Outcome.RENAMED, "= keep"),
+        ("force_config_drive", "True", Outcome.RENAMED, "[libvirt] force_config_drive = True"),
         ("auth_strategy", "noauth2", Outcome.RENAMED, "[api] auth_strategy = noauth"),
         ("something", "else", Outcome.DROPPED, "no part of Armillary reads it"),
     ],
