@@ -26,9 +26,11 @@ def asked_by(page: Any) -> dict[str, Any]:
 def test_hints_may_have_commas_and_come_twice(site: Deployment, tab: Tab) -> None:
     """As the query of JsonFilter has, and other servers to keep away from."""
     page = tab.open("/what-if")
-    hints = f"different_host=a, query={QUERY}, different_host=b"
+    hints = f"different_host=a, query={QUERY}, different_host=b, constructor=c"
     page.get_by_label("Scheduler hints").fill(hints)
-    assert asked_by(page)["os:scheduler_hints"] == {"different_host": ["a", "b"], "query": QUERY}
+    assert asked_by(page)["os:scheduler_hints"] == {
+        "different_host": ["a", "b"], "query": QUERY, "constructor": "c",
+    }  # fmt: skip
 
 
 def test_a_server_group_counts_for_free_amounts(site: Deployment, tab: Tab) -> None:

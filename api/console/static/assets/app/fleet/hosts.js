@@ -176,7 +176,7 @@ function groupName(hosts, by) {
   if (by === "aggregate") return (row) => aggregates[hosts.aggregates[row][0]]?.name ?? "in no aggregate";
   if (by.startsWith("key:")) {
     const key = by.slice(4);
-    const values = aggregates.map((each) => each.metadata[key]);
+    const values = aggregates.map((each) => (Object.hasOwn(each.metadata, key) ? each.metadata[key] : undefined));
     return (row) => values[hosts.aggregates[row].find((index) => values[index] !== undefined)] ?? `no ${key}`;
   }
   return (row) => zones[hosts.zone[row]] ?? "no zone";

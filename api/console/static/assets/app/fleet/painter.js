@@ -66,9 +66,12 @@ function paintName(context, block, view, colours, { end, above }) {
   context.textBaseline = "bottom";
   const x = (block.x - view.x) * view.scale;
   const y = (block.y - view.y) * view.scale - 3;
-  const text = `${block.name}  ${block.rows.length.toLocaleString("en")}`;
+  const text = `${isolated(block.name)}  ${block.rows.length.toLocaleString("en")}`;
   context.fillText(shortened(context, text, end - x), x, y);
 }
+
+/** Let a name that is written from right to left keep its place beside what follows. */
+const isolated = (name) => `\u2068${name}\u2069`;
 
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;

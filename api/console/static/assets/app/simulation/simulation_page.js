@@ -114,7 +114,7 @@ function Refusals({ runs }) {
 
 /** Decisions that were kept with their traces; the one shown is the nearest to the time of the slider. */
 function Decisions({ runs, at, address, change }) {
-  const policy = runs[address.policy] ? address.policy : "0";
+  const policy = runs[Number(address.policy)] ? address.policy : "0";
   const usual = runs.some((run) => run.samples.refused?.length) ? "refused" : "placed";
   const outcome = ["placed", "refused"].includes(address.outcome) ? address.outcome : usual;
   const samples = runs[Number(policy)].samples[outcome] ?? [];

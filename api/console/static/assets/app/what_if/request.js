@@ -13,7 +13,7 @@ const listed = (text) => (text ?? "").split(",").map((each) => each.trim()).filt
  * as a query in JSON: a comma ends it where another name follows.
  */
 export function pairsOf(text) {
-  const pairs = {};
+  const pairs = { __proto__: null }; // a hint may have any name
   for (const pair of (text ?? "").split(/,(?=\s*[\w:.-]+\s*=)/).map((each) => each.trim()).filter(Boolean)) {
     const [name, ...rest] = pair.split("=");
     const value = rest.join("=").trim();
