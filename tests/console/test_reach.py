@@ -191,17 +191,38 @@ def test_lists_that_a_policy_refuses_are_not_offered(tab: Tab) -> None:
     tab.page.unroute(lists)
 
 
-def test_hosts_without_a_view_have_no_link(placed: str, open_tab: OpenTab) -> None:
-    """Where the policy lets a user see the fleet, but no single host."""
-    tab = open_tab("root", is_own_session=True)
+def refuse(tab: Tab, *rules: str) -> None:
+    """Have the session say that the policy refuses these."""
 
     def answer(route: Any) -> None:
         found = route.fetch()
         document = found.json()
-        document["session"]["allowed"]["os_compute_api:armillary:fleet:show_host"] = False
+        document["session"]["allowed"] |= dict.fromkeys(rules, False)
         route.fulfill(response=found, json=document)
 
     tab.page.route("**/ui/session", answer)
+
+
+@pytest.mark.long
+def test_views_that_a_policy_refuses_are_not_linked(placed: str, open_tab: OpenTab) -> None:
+    """Neither the fleet from a host and from Now, nor explanations from a server."""
+    tab = open_tab("root", is_own_session=True)
+    refuse(tab, "os_compute_api:armillary:fleet:list", "os_compute_api:armillary:explain")
+    page = tab.open(f"/servers/{placed}")
+    page.locator(".timeline li").first.wait_for()
+    assert page.get_by_role("link", name="Why").count() == 0
+    links = "all => all.map(each => each.getAttribute('href').split('?')[0])"
+    for address, heading in (("/hosts/sim-1", "Resources"), ("/now", "Services")):
+        page = tab.open(address)
+        page.get_by_role("heading", name=heading).wait_for()
+        assert "/ui/fleet" not in page.eval_on_selector_all("main a", links)
+    tab.open(f"/why/{placed}").get_by_text("This view is for administrators").wait_for()
+
+
+def test_hosts_without_a_view_have_no_link(placed: str, open_tab: OpenTab) -> None:
+    """Where the policy lets a user see the fleet, but no single host."""
+    tab = open_tab("root", is_own_session=True)
+    refuse(tab, "os_compute_api:armillary:fleet:show_host")
     page = tab.open("/fleet?as=table")
     page.get_by_role("rowheader", name="sim-1").wait_for()
     assert page.get_by_role("link", name="sim-1").count() == 0

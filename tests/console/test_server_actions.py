@@ -57,6 +57,7 @@ def test_an_action_asks_before_it_is_taken(site: Deployment, tab: Tab) -> None:
     choose(page, "to-be-deleted", "Delete")
     confirm(page, "Delete")
     page.get_by_text("No server matches").wait_for()
+    assert page.locator(":focus").get_attribute("id") == "main"
 
 
 def test_a_server_is_shelved_and_comes_back(site: Deployment, tab: Tab) -> None:

@@ -3,6 +3,7 @@ import * as clock from "./clock.js";
 
 const VERSION = { "OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1" };
 const TIMEOUT_MS = 30_000;
+const LATE = "There was no answer within 30 seconds. The API, or a service that it asks, may be overloaded or away.";
 
 const took = new WeakMap();
 let csrfToken = "";
@@ -24,9 +25,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Send a request below /v2.1 and return its JSON document, null if there is none. */
-export async function call(method, path, { query, body, signal, etag } = {}) {
-  const answer = await send(method, `/v2.1${path}${queryOf(query)}`, { body, signal, etag });
+/**
+ * Send a request below /v2.1 and return its JSON document, null if there is none. A change that is sent again with the `keys`
+ * (a Map) of the first time is done once, also where the answer to the first one was lost.
+ */
+export async function call(method, path, { query, body, signal, etag, keys } = {}) {
+  const answer = await send(method, `/v2.1${path}${queryOf(query)}`, { body, signal, etag, keys });
   if (answer.status === 304) return undefined;
   const document = await documentOf(answer);
   if (etag && document) etag.value = answer.headers.get("ETag");
@@ -37,7 +41,10 @@ export async function call(method, path, { query, body, signal, etag } = {}) {
 export const tookMs = (signal) => took.get(signal) ?? 0;
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body) => call("POST", path, { body });
+export const post = (path, body, keys) => call("POST", path, { body, keys });
+
+/** Whether a failed change may have been done all the same. */
+export const isUncertain = ({ status }) => !(status >= 400 && status < 500);
 
 /** Send a request of the session (GET, POST, DELETE /ui/session). What was asked for before a change is of another user. */
 export async function session(method, body) {
@@ -65,11 +72,11 @@ export async function open(path, query, signal) {
   return answer;
 }
 
-async function send(method, url, { body, signal, etag }) {
+async function send(method, url, { body, signal, etag, keys = new Map() }) {
   const headers = { Accept: "application/json", ...VERSION };
   if (method !== "GET") {
     headers["X-CSRF-Token"] = csrfToken;
-    if (url.startsWith("/v2.1/")) headers["Idempotency-Key"] = key();
+    if (url.startsWith("/v2.1/")) headers["Idempotency-Key"] = keyOf(`${method} ${url} ${JSON.stringify(body)}`, keys);
   }
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (etag?.value) headers["If-None-Match"] = etag.value;
@@ -87,7 +94,7 @@ async function send(method, url, { body, signal, etag }) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The API does not answer.");
+    throw new ApiError(0, error.name === "TimeoutError" ? LATE : "The API does not answer.");
   } finally {
     if (signal) took.set(signal, tookMs(signal) + performance.now() - began);
   }
@@ -98,8 +105,14 @@ async function send(method, url, { body, signal, etag }) {
 }
 
 async function documentOf(answer) {
-  const text = await answer.text();
-  return text ? JSON.parse(text) : null;
+  try {
+    const text = await answer.text();
+    return text ? JSON.parse(text) : null;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    if (error.name === "TimeoutError") throw new ApiError(0, LATE);
+    throw new ApiError(0, error instanceof SyntaxError ? "Something other than the API answered, such as a proxy." : "The connection broke before the end of the answer.");
+  }
 }
 
 async function errorOf(answer) {
@@ -125,7 +138,11 @@ function queryOf(query) {
   return pairs.length ? `?${new URLSearchParams(pairs)}` : "";
 }
 
-function key() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** Return the key of a request, a new one if it has none yet. */
+function keyOf(request, keys) {
+  if (!keys.has(request)) {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    keys.set(request, Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  }
+  return keys.get(request);
 }

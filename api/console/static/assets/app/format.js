@@ -7,6 +7,7 @@ const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 const TIME_OF_DAY = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const CLOCK = new Intl.DateTimeFormat(undefined, TIME_OF_DAY);
 const DAY_AND_CLOCK = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", ...TIME_OF_DAY });
+const OFFSET = new Intl.DateTimeFormat("en", { timeZoneName: "shortOffset" });
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const KIB = 1024;
@@ -97,7 +98,12 @@ export function dateOf(text) {
 }
 
 export const time = (text) => (dateOf(text) ? TIME.format(dateOf(text)) : "–");
-export const zoneName = () => ZONE;
+
+/** Return a time with the viewer's zone, and its offset: when summer time ends, an hour comes twice. */
+export function zonedTime(text) {
+  const date = dateOf(text);
+  return date ? `${TIME.format(date)} (${ZONE}, ${OFFSET.formatToParts(date).find((part) => part.type === "timeZoneName").value})` : "–";
+}
 
 /** Return the time of day, with the day unless that is today. */
 export function timeOfDay(text) {

@@ -2,8 +2,9 @@
 import * as api from "./api.js";
 import * as format from "./format.js";
 import { html, useEffect, useState } from "./dom.js";
+import { PageBar } from "./parts.js";
 import { go } from "./router.js";
-import { useToasts } from "./shell.js";
+import { useToasts } from "./toasts.js";
 
 const TYPING_MS = 300;
 
@@ -45,8 +46,10 @@ export function nextMarker(links) {
 
 /** The pages of a view: `count` of a `noun` are on this one, `next` is the marker of the next one. */
 export function Pager({ path, query, noun, count, next }) {
-  return html`<div class="pager"><span>${query.marker ? "" : "First page, "}${format.count(count, noun)}</span><span class="gap"></span>
-    ${query.marker && html`<button class="button small" onClick=${() => go(path, { ...query, marker: null })}>First page</button>
-      ${history.state?.isNext && html`<button class="button small" onClick=${() => history.back()}>Previous</button>`}`}
-    <button class="button small" disabled=${!next} onClick=${() => go(path, { ...query, marker: next }, { state: { isNext: true } })}>Next</button></div>`;
+  const buttons = [
+    ["First page", query.marker && (() => go(path, { ...query, marker: null }))],
+    ["Previous", query.marker && history.state?.isNext && (() => history.back())],
+    ["Next", next && (() => go(path, { ...query, marker: next }, { state: { isNext: true } }))],
+  ];
+  return html`<${PageBar} buttons=${buttons}>${query.marker ? "" : "First page, "}${format.count(count, noun)}<//>`;
 }

@@ -1,8 +1,9 @@
 // Small parts of every view: badges, notes, states of loading, times, meters, dialogs.
 import { html, useEffect, useId, useRef, useState } from "./dom.js";
 import * as format from "./format.js";
-import { tookMs } from "./api.js";
+import { isUncertain, tookMs } from "./api.js";
 import { pause, PAUSE_MS_MAX, spend } from "./pace.js";
+import { useToasts } from "./toasts.js";
 
 const TONES = {
   ACTIVE: "good", BUILD: "busy", ERROR: "bad", DELETED: "idle", SHUTOFF: "idle", VERIFY_RESIZE: "warn",
@@ -21,7 +22,7 @@ export function Badge({ state, tone, children }) {
 export function Time({ at }) {
   const date = format.dateOf(at);
   if (!date) return html`<span class="soft">–</span>`;
-  return html`<time dateTime=${date.toISOString()} title=${`${format.time(at)} (${format.zoneName()})`}>${format.time(at)}</time>`;
+  return html`<time dateTime=${date.toISOString()} title=${format.zonedTime(at)}>${format.time(at)}</time>`;
 }
 
 /** How long ago a time was; the title has the time itself. */
@@ -34,7 +35,7 @@ function Relative({ at, tell }) {
   useTick(at ? 5000 : null);
   const date = format.dateOf(at);
   if (!date) return html`<span class="soft">never</span>`;
-  return html`<time dateTime=${date.toISOString()} title=${format.time(at)}>${tell(at)}</time>`;
+  return html`<time dateTime=${date.toISOString()} title=${format.zonedTime(at)}>${tell(at)}</time>`;
 }
 
 /** Render again from time to time. */
@@ -216,12 +217,17 @@ export function Fill({ class: name, part, left, color }) {
   return html`<i ref=${own} class=${name}></i>`;
 }
 
-/** A question before something that cannot be undone, or is costly. */
+/**
+ * A question before something that cannot be undone, or is costly. `onConfirm` gets the keys of its requests: what is
+ * confirmed again after a failure is done once. A failure is also told after the question was closed.
+ */
 export function Confirm({ title, children, action, danger, onClose, onConfirm }) {
   const own = useRef(null);
+  const say = useToasts();
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const isSent = useRef(false); // immediately: a second click may come before the button shows it
+  const keys = useRef(new Map());
   useEffect(() => own.current.showModal(), []);
   const confirm = async (event) => {
     event.preventDefault();
@@ -229,9 +235,10 @@ export function Confirm({ title, children, action, danger, onClose, onConfirm })
     isSent.current = true;
     setBusy(true);
     try {
-      await onConfirm();
+      await onConfirm(keys.current);
       own.current?.close(); // gives the focus back
     } catch (failed) {
+      if (!own.current?.open) say(`${title} ${titleOf(failed)} ${failed.message}`, "bad");
       setError(failed);
       setBusy(false);
       isSent.current = false;
@@ -242,12 +249,19 @@ export function Confirm({ title, children, action, danger, onClose, onConfirm })
       <h2 id="confirm-title">${title}</h2>
       <div>${children}</div>
       ${error && html`<${Failure} error=${error} />`}
+      ${error && isUncertain(error) && html`<p class="hint">It may have been done all the same. Once more does not do it twice.</p>`}
       <div class="buttons">
         <button type="button" class="button" onClick=${() => own.current.close()}>Cancel</button>
         <button class="button primary ${danger ? "danger" : ""}" aria-disabled=${String(isBusy)}>${action}</button>
       </div>
     </form>
   </dialog>`;
+}
+
+/** The bar below a page of a list: `buttons` are [text, what one does]; one that leads nowhere stays, and keeps the focus. */
+export function PageBar({ children, buttons }) {
+  return html`<div class="pager" role="group" aria-label="Pages"><span>${children}</span><span class="gap"></span>
+    ${buttons.map(([text, act]) => html`<button type="button" class="button small" aria-disabled=${String(!act)} onClick=${() => act && act()}>${text}</button>`)}</div>`;
 }
 
 /** Buttons of which one is pressed. */

@@ -1,5 +1,6 @@
 // Addresses of the views: a path below /ui/ and a query, both in the browser's history.
 import { useEffect, useState } from "./dom.js";
+import { keepScrolled } from "./scrolling.js";
 
 const ROOT = "/ui";
 const CHANGED = "armillary-navigate";
@@ -18,6 +19,7 @@ export const hostAddress = (name) => address(`/hosts/${encodeURIComponent(name)}
  * the entry of the history, and not in the address.
  */
 export function go(path, query, { replace = false, state = null } = {}) {
+  if (!replace) keepScrolled();
   history[replace ? "replaceState" : "pushState"](state, "", address(path, query));
   dispatchEvent(new Event(CHANGED));
 }
@@ -45,7 +47,10 @@ export function followLinks(event) {
   const url = new URL(link.href);
   if (url.origin !== location.origin || !url.pathname.startsWith(`${ROOT}/`)) return;
   event.preventDefault();
-  if (link.href !== location.href) history.pushState(null, "", link.href);
+  if (link.href !== location.href) {
+    keepScrolled();
+    history.pushState(null, "", link.href);
+  }
   dispatchEvent(new Event(CHANGED));
 }
 

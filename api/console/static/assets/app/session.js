@@ -15,7 +15,7 @@ const RULES = {
   __proto__: null, // an address may have any word
   fleet: ["os_compute_api:armillary:fleet:list"], hosts: ["os_compute_api:armillary:fleet:show_host"],
   now: ["os_compute_api:armillary:now"], "what-if": [DRY_RUN, CREATE],
-  claims: [CLAIMS], pools: ["os_compute_api:armillary:pools:index"],
+  why: ["os_compute_api:armillary:explain"], claims: [CLAIMS], pools: ["os_compute_api:armillary:pools:index"],
 };
 
 const SEEN = "armillary-fleet"; // as in start.js

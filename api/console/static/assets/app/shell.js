@@ -1,17 +1,14 @@
 // The frame: navigation, theme, who is logged in, and short messages.
-import { createContext, html, useCallback, useContext, useEffect, useRef, useState } from "./dom.js";
+import { html, useCallback, useEffect, useRef, useState } from "./dom.js";
 import { Note, useTitle } from "./parts.js";
 import { address } from "./router.js";
 import { DRY_RUN, useAllowed, useSession, useViewAllowed } from "./session.js";
+import { scrollBack } from "./scrolling.js";
+import { Toasts } from "./toasts.js";
 
 const VIEWS = [["fleet", "Fleet"], ["servers", "Servers"], ["claims", "Claims"], ["what-if", "What if"], ["now", "Now"]];
 const BELONGS_TO = { hosts: "fleet", why: "servers", pools: "claims" };
 const TOAST_MS = 8000;
-
-const Toasts = createContext(() => {});
-
-/** Return a function that shows a short message: `say("Deleted web-1", "good")`. */
-export const useToasts = () => useContext(Toasts);
 
 export function Shell({ parts, onLogout, children }) {
   const session = useSession();
@@ -62,11 +59,12 @@ export function Mark() {
 function useAnnouncedView(view, main) {
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isFirst.current) {
-      main.current.focus({ preventScroll: true });
-      scrollTo(0, 0);
+    if (isFirst.current) {
+      isFirst.current = false;
+      return undefined;
     }
-    isFirst.current = false;
+    main.current.focus({ preventScroll: true });
+    return scrollBack(main.current);
   }, [view]);
 }
 

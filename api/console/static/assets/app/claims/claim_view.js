@@ -4,7 +4,8 @@ import { html, useRef, useState } from "../dom.js";
 import { Badge, Confirm, Empty, Loaded, Time, Until, useLoaded } from "../parts.js";
 import { address } from "../router.js";
 import { useAllowed } from "../session.js";
-import { Head, useToasts } from "../shell.js";
+import { Head } from "../shell.js";
+import { useToasts } from "../toasts.js";
 import { Decision } from "../why/decision.js";
 import { amountsOf, Pool, SEE_POOLS, titleOf, usePoolName } from "./claim.js";
 

@@ -1,7 +1,7 @@
 // The hosts as a table: the same rows as the map, sorted, a page at a time.
 import * as format from "../format.js";
 import { html, useMemo } from "../dom.js";
-import { Badge, Fill, SortHead } from "../parts.js";
+import { Badge, Fill, PageBar, SortHead } from "../parts.js";
 import { hostAddress } from "../router.js";
 import { useViewAllowed } from "../session.js";
 import { stateOf, useOf } from "./hosts.js";
@@ -29,9 +29,8 @@ export function HostTable({ hosts, rows, resourceClass, query, change }) {
         ${classes.map((name) => html`<td class="number">${useOf(hosts, name, row) < 0 ? "–" : html`${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])}<span class="mini" aria-hidden="true"><${Fill} part=${useOf(hosts, name, row)} /></span>`}</td>`)}
       </tr>`)}</tbody>
     </table></div>
-    <div class="pager"><span>${format.whole(at * PAGE + 1)}–${format.whole(Math.min((at + 1) * PAGE, sorted.length))} of ${format.count(sorted.length, "host")}</span><span class="gap"></span>
-      <button class="button small" disabled=${at === 0} onClick=${() => change({ page: at })}>Previous</button>
-      <button class="button small" disabled=${at + 1 >= pages} onClick=${() => change({ page: at + 2 })}>Next</button></div>
+    <${PageBar} buttons=${[["Previous", at > 0 && (() => change({ page: at }))], ["Next", at + 1 < pages && (() => change({ page: at + 2 }))]]}>
+      ${format.whole(at * PAGE + 1)}–${format.whole(Math.min((at + 1) * PAGE, sorted.length))} of ${format.count(sorted.length, "host")}<//>
   </section>`;
 }
 

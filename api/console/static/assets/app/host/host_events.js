@@ -3,7 +3,7 @@ import * as api from "../api.js";
 import * as format from "../format.js";
 import { html } from "../dom.js";
 import { useChanges } from "../events.js";
-import { Badge, Empty, Loaded, Time, useLoaded } from "../parts.js";
+import { Badge, Empty, Loaded, PageBar, Time, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { useAllowed } from "../session.js";
 
@@ -35,9 +35,8 @@ function Listed({ name, marker, isFollowing }) {
   return html`<section class="card flush" aria-labelledby="host-events-title"><h2 id="host-events-title">Events</h2>
     <${Loaded} of=${loaded}>${({ events, next_marker: next }) => html`
       ${events.length ? html`<${Table} events=${events} />` : html`<${Empty} title="Nothing is recorded yet" />`}
-      ${(marker || next) && html`<div class="pager"><span>${marker ? "Older events" : "Newest events"}</span><span class="gap"></span>
-        ${marker && html`<button class="button small" onClick=${() => go(path)}>Newest</button>`}
-        <button class="button small" disabled=${!next} onClick=${() => go(path, { events: next })}>Older</button></div>`}`}<//></section>`;
+      ${(marker || next) && html`<${PageBar} buttons=${[["Newest", marker && (() => go(path))], ["Older", next && (() => go(path, { events: next }))]]}>
+        ${marker ? "Older events" : "Newest events"}<//>`}`}<//></section>`;
 }
 
 function Table({ events }) {

@@ -6,8 +6,9 @@ import { Ago, Badge, Confirm, Empty, Field, Inventory, Loaded, Note, Time, useLo
 import { byClass } from "../fleet/hosts.js";
 import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
-import { BY_HOST, useAllowed } from "../session.js";
-import { Head, useToasts } from "../shell.js";
+import { BY_HOST, useAllowed, useViewAllowed } from "../session.js";
+import { Head } from "../shell.js";
+import { useToasts } from "../toasts.js";
 import { HostEvents } from "./host_events.js";
 import { NumaPicture } from "./numa_picture.js";
 
@@ -24,9 +25,10 @@ export function Host({ id, query }) {
 function Shown({ host, query, reload }) {
   const { service } = host;
   const isAllowed = useAllowed();
+  const seesFleet = useViewAllowed()("fleet");
   const kinds = [...new Set(host.nodes.map((node) => node.hypervisor_type).filter(Boolean))];
   return html`
-    <${Head} title=${host.name} crumb=${html`<a href=${address("/fleet")}>Fleet</a>`} badge=${html`<${Badge} state=${host.state} />`}
+    <${Head} title=${host.name} crumb=${seesFleet && html`<a href=${address("/fleet")}>Fleet</a>`} badge=${html`<${Badge} state=${host.state} />`}
       sub=${html`Heartbeat <${Ago} at=${service.updated_at} /> · zone ${host.zone ?? "–"} · cell ${host.cell ?? "–"}${kinds.length > 0 && ` · ${kinds.join(", ")}`}<${Aggregates} names=${Object.values(host.aggregates)} />`}>
       ${isAllowed(BY_HOST) && html`<a class="button" href=${address("/servers", { host: host.name })}>Its servers</a>`}
       <${Enable} host=${host} reload=${reload} />
@@ -47,9 +49,14 @@ function Shown({ host, query, reload }) {
 
 function Aggregates({ names }) {
   if (!names.length) return null;
-  const links = [...names].sort().map((name, at) => html`${at > 0 && ", "}<a href=${address("/fleet", { aggregate: name })}>${name}</a>`);
+  const links = [...names].sort().map((name, at) => html`${at > 0 && ", "}<${InFleet} filter=${{ aggregate: name }}>${name}<//>`);
   if (names.length > AGGREGATES_SHOWN) return html`<details><summary>${format.count(names.length, "aggregate")}</summary>${links}</details>`;
   return html` · ${names.length === 1 ? "aggregate" : "aggregates"} ${links}`;
+}
+
+/** A link to the hosts that have something in common, for those who see the fleet. */
+function InFleet({ filter, class: look, children }) {
+  return useViewAllowed()("fleet") ? html`<a class=${look} href=${address("/fleet", filter)}>${children}</a>` : html`<span class=${look}>${children}</span>`;
 }
 
 const hasPicture = (node) => node.numa?.cells?.length > 0 || node.devices.length > 0;
@@ -60,7 +67,7 @@ function Tree({ providers, parent }) {
   return html`<ul class="tree">${children.map((provider) => html`<li class="provider">
     <div class="row"><h3>${provider.name}</h3><code class="hint">${provider.uuid.slice(0, 8)}</code></div>
     <div class="meter">${Object.entries(provider.inventories).sort(([one], [other]) => byClass(one, other)).map(([name, inventory]) => html`<${Inventory} name=${name} inventory=${inventory} />`)}</div>
-    ${provider.traits.length > 0 && html`<details><summary class="small">${format.count(provider.traits.length, "trait")}</summary><div class="tags">${[...provider.traits].sort().map((trait) => html`<a class="tag" href=${address("/fleet", { trait })}>${trait}</a>`)}</div></details>`}
+    ${provider.traits.length > 0 && html`<details><summary class="small">${format.count(provider.traits.length, "trait")}</summary><div class="tags">${[...provider.traits].sort().map((trait) => html`<${InFleet} class="tag" filter=${{ trait }}>${trait}<//>`)}</div></details>`}
     <${Tree} providers=${providers} parent=${provider.uuid} />
   </li>`)}</ul>`;
 }

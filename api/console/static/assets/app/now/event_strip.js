@@ -67,7 +67,7 @@ function Event({ event }) {
   const hasFailed = /error|exception|failed/.test(event.type ?? "") || event.priority === "ERROR";
   if (event.gap) return html`<li><time>${format.timeOfDay(event.time)}</time><span class="kind">reconnected</span><span class="soft">Some events before this are not listed; the figures are up to date.</span></li>`;
   const said = [event.state, event.task_state, event.attempt ? `attempt ${event.attempt}` : null, event.reason].filter(Boolean).join(" · ");
-  return html`<li class=${hasFailed ? "bad" : ""}><time title=${format.time(event.time)}>${format.timeOfDay(event.time)}</time>
+  return html`<li class=${hasFailed ? "bad" : ""}><time title=${format.zonedTime(event.time)}>${format.timeOfDay(event.time)}</time>
     <span class="kind">${event.type}</span>
     <span>${event.server ? html`<a href=${address(`/servers/${event.server}`)}>${event.name ?? event.server.slice(0, 8)}</a>` : event.name ?? ""}
       ${event.host && html` <span class="soft">on</span> ${event.host.split(", ").map((host, at) => html`${at > 0 && ", "}<${HostLink} name=${host} />`)}`}

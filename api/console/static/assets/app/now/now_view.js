@@ -5,7 +5,7 @@ import { html } from "../dom.js";
 import { Ago, Badge, Loaded, Note, useLoaded } from "../parts.js";
 import { HostLink } from "../host_link.js";
 import { address, go } from "../router.js";
-import { useAllowed } from "../session.js";
+import { useAllowed, useViewAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { EventStrip } from "./event_strip.js";
 import { Figure } from "./figure.js";
@@ -58,9 +58,10 @@ function Figures({ history }) {
 /** The services, and of the hosts, which are many, those that are down. */
 function Services({ services, hosts }) {
   const rows = [...services, ...hosts.down];
+  const seesFleet = useViewAllowed()("fleet");
   return html`<section class="card flush" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
     <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down${hosts.down.length < hosts.total - hosts.up ? `, of which ${format.whole(hosts.down.length)} are named here` : ""}` : ""}.
-      ${" "}<a href=${address("/fleet", { as: "table" })}>All hosts</a></p>
+      ${" "}${seesFleet && html`<a href=${address("/fleet", { as: "table" })}>All hosts</a>`}</p>
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th><th scope="col" class="number">Waiting</th></tr></thead>
       <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td class="long">${each.binary === HOST_SERVICE ? html`<${HostLink} name=${each.host} />` : each.host}</td>
         <td class="long">${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td><td class="number">${each.figures?.queue_length === undefined ? "–" : format.whole(each.figures.queue_length)}</td></tr>`)}</tbody></table></div>

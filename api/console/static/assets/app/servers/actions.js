@@ -54,10 +54,10 @@ export function actionsFor(server, isAllowed, { hostState, migrations = [] } = {
     && (!action.on || migrations.some(action.on)));
 }
 
-/** Send what an action asks for; `choice` is the answer to its question. */
-export function carryOut(action, server, { migrations = [], choice } = {}) {
+/** Send what an action asks for; `choice` is the answer to its question, `keys` those of the requests. */
+export function carryOut(action, server, keys, { migrations = [], choice } = {}) {
   const path = `/servers/${server.id}`;
   if (action.removes) return api.call("DELETE", path);
   if (action.on) return api.call("DELETE", `${path}/migrations/${migrations.find(action.on).id}`);
-  return api.post(`${path}/action`, typeof action.body === "function" ? action.body(choice) : action.body);
+  return api.post(`${path}/action`, typeof action.body === "function" ? action.body(choice) : action.body, keys);
 }

@@ -19,8 +19,8 @@ export function ServerMenu({ server, known, onDone, label = "Actions", small = t
   useClosing(menu);
   const actions = actionsFor(server, isAllowed, known);
   if (!actions.length) return null;
-  const act = async (action) => {
-    await carryOut(action, server, { ...known, choice });
+  const act = async (action, keys) => {
+    await carryOut(action, server, keys, { ...known, choice });
     onDone(`${action.name}: accepted for ${server.name ?? server.id}`, action);
   };
   const choose = (action) => {
@@ -34,7 +34,7 @@ export function ServerMenu({ server, known, onDone, label = "Actions", small = t
         onClick=${() => choose(action)}>${action.name}…</button>`)}</div>
     </details>
     ${chosen && html`<${Confirm} title=${`${chosen.name}: ${server.name ?? server.id}?`} action=${chosen.name} danger=${chosen.danger}
-      onClose=${() => setChosen(null)} onConfirm=${() => act(chosen)}>${chosen.says}
+      onClose=${() => setChosen(null)} onConfirm=${(keys) => act(chosen, keys)}>${chosen.says}
       ${chosen.asks === "flavor" && html`<${FlavorChoice} server=${server} value=${choice} onChange=${setChoice} />`}
       <p class="hint"><code>${server.id}</code></p><//>`}`;
 }

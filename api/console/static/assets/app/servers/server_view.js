@@ -8,13 +8,15 @@ import { address, go } from "../router.js";
 import { HostLink } from "../host_link.js";
 import { ServerClaims } from "../claims/server_claims.js";
 import { useAllowed, useViewAllowed } from "../session.js";
-import { Head, useToasts } from "../shell.js";
+import { Head } from "../shell.js";
+import { useToasts } from "../toasts.js";
 import { ServerMenu } from "./server_menu.js";
 import { lifeOf } from "./life.js";
 
 const REFRESH_MS = 2500;
 const DETAILED_MAX = 30; // operations with their steps; older ones are listed without
 const HOST_MS = 15_000; // until a host counts as down takes longer
+const UNKNOWN = "UNKNOWN"; // status of a server whose cell does not answer
 const EVENTS = "os_compute_api:armillary:events";
 
 export function Server({ id }) {
@@ -52,7 +54,7 @@ async function load(id, isAllowed, signal) {
   const brief = actions?.instanceActions ?? [];
   const full = await Promise.all(brief.slice(0, DETAILED_MAX).map((each) => optional(stepsOf(path, each, signal))));
   const image = await optional(nameOfImage(server.server.image?.id, signal));
-  return { server: server.server, image, actions: brief.map((each, index) => full[index] ?? each), migrations: migrations?.migrations ?? [] };
+  return { server: server.server, image, hasActions: actions !== null, actions: brief.map((each, index) => full[index] ?? each), migrations: migrations?.migrations ?? [] };
 }
 
 const imageNames = new Map(); // null for one that is gone, although its servers are there
@@ -89,13 +91,15 @@ async function stepsOf(path, action, signal) {
 
 function Shown({ found, hostState, onDone }) {
   const { server, migrations } = found;
+  const isExplained = useViewAllowed()("why");
   return html`
     <${Head} title=${server.name ?? server.id} crumb=${html`<a href=${address("/servers")}>Servers</a>`} badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`}>
-      <a class="button primary" href=${address(`/why/${server.id}`)}>Why is it ${server.status === "ERROR" ? "in ERROR" : "there"}?</a>
+      ${isExplained && html`<a class="button primary" href=${address(`/why/${server.id}`)}>Why is it ${server.status === "ERROR" ? "in ERROR" : "there"}?</a>`}
       <${ServerMenu} server=${server} known=${{ hostState, migrations }} onDone=${onDone} small=${false} />
     <//>
     <div class="stack">
       ${server.fault && html`<${Note} tone="bad"><b>${server.fault.message}</b>${server.fault.details && server.fault.details !== server.fault.message && !server.fault.message.includes(server.fault.details) && html`<div>${server.fault.details}</div>`}<div class="hint"><${Time} at=${server.fault.created} /></div><//>`}
+      ${server.status === UNKNOWN && html`<${Note} tone="warn">Its cell does not answer: its state and more about it will be shown when it does.<//>`}
       ${server.locked && html`<${Note} tone="warn">Locked${server.locked_reason ? `: ${server.locked_reason}` : ""}.<//>`}
       <div class="columns">
         <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} image=${found.image} hostState=${hostState} /></section>
@@ -126,7 +130,7 @@ function Facts({ server, image, hostState }) {
     ${volumes.length > 0 && html`<dt>Volumes</dt><dd>${volumes.map((volume) => html`<div><code>${volume.id}</code></div>`)}</dd>`}
     <dt>Project, user</dt><dd>${server.tenant_id}, ${server.user_id}</dd>
     <dt>Created</dt><dd><${Time} at=${server.created} /> (<${Ago} at=${server.created} />)</dd>
-    <dt>Running since</dt><dd>${server["OS-SRV-USG:launched_at"] ? html`<${Time} at=${server["OS-SRV-USG:launched_at"]} />` : "not yet"}</dd>
+    ${server.status !== UNKNOWN && html`<dt>Running since</dt><dd>${server["OS-SRV-USG:launched_at"] ? html`<${Time} at=${server["OS-SRV-USG:launched_at"]} />` : "not yet"}</dd>`}
     ${Object.keys(server.metadata ?? {}).length > 0 && html`<dt>Metadata</dt><dd class="tags">${Object.entries(server.metadata).map(([key, value]) => html`<span class="tag">${key}=${value}</span>`)}</dd>`}
     ${server.tags?.length > 0 && html`<dt>Tags</dt><dd class="tags">${server.tags.map((tag) => html`<span class="tag">${tag}</span>`)}</dd>`}
   </dl>`;
@@ -134,10 +138,11 @@ function Facts({ server, image, hostState }) {
 
 function Life({ found }) {
   const life = lifeOf(found);
-  if (!life.length) return html`<${Empty} title="Nothing is recorded yet" />`;
+  const isExplained = useViewAllowed()("why");
+  if (!life.length) return html`<${Empty} title=${found.hasActions ? "Nothing is recorded yet" : "Its life cannot be shown"} />`;
   return html`<ol class="timeline">${life.map((each) => html`<li class=${each.tone}>
     <div><span class="what">${each.what}</span> <${Badge} tone=${each.tone || "idle"}>${each.state}<//>
-      ${each.requestId && html` <a class="small" href=${address(`/why/${found.server.id}`, { request_id: each.requestId })}>Why</a>`}</div>
+      ${isExplained && each.requestId && html` <a class="small" href=${address(`/why/${found.server.id}`, { request_id: each.requestId })}>Why</a>`}</div>
     <div class="when"><${Time} at=${each.at} />${each.took && `, took ${each.took}`}</div>
     ${each.detail && html`<div class="detail">${each.detail}</div>`}
     ${each.steps.length > 0 && html`<ul class="detail small">${each.steps.map((step) => html`<li>${step}</li>`)}</ul>`}

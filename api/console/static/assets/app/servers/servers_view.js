@@ -1,12 +1,13 @@
 // The servers: a table whose pages, order and filters come from the API; newest first unless another order is asked for.
 import * as format from "../format.js";
-import { html } from "../dom.js";
+import { html, useEffect, useRef } from "../dom.js";
 import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded } from "../parts.js";
 import { nextMarker, Pager, Typed, usePage } from "../listing.js";
 import { address, go } from "../router.js";
 import { HostLink } from "../host_link.js";
-import { BY_HOST, CREATE, DRY_RUN, useAllowed } from "../session.js";
-import { Head, useToasts } from "../shell.js";
+import { BY_HOST, CREATE, DRY_RUN, useAllowed, useViewAllowed } from "../session.js";
+import { Head } from "../shell.js";
+import { useToasts } from "../toasts.js";
 import { ServerMenu } from "./server_menu.js";
 
 const PAGE = 50;
@@ -96,10 +97,15 @@ function Table({ data, query, columns, sort, order, seesAll, reload }) {
 
 function Row({ server, seesHosts, seesAll, onDone }) {
   const isKnown = Boolean(server.flavor);
-  return html`<tr>
+  const isExplained = useViewAllowed()("why");
+  const own = useRef(null);
+  useEffect(() => () => { // a row that goes, such as of a deleted server, leaves the focus to the view
+    if (own.current.contains(document.activeElement)) document.getElementById("main").focus({ preventScroll: true });
+  }, []);
+  return html`<tr ref=${own}>
     <th scope="row" class="title"><a href=${address(`/servers/${server.id}`)} title=${server.name}>${server.name ?? server.id}</a></th>
     <td class="hint roomy"><${ShortId} id=${server.id} /></td>
-    <td><${Badge} state=${server.status} />${server.status === "ERROR" && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
+    <td><${Badge} state=${server.status} />${server.status === "ERROR" && isExplained && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
     ${seesHosts && html`<td class="long"><${HostLink} name=${server["OS-EXT-SRV-ATTR:host"]} zone=${server["armillary:zone"]} /></td>`}
     <td class="roomy long">${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
     <td class="roomy">${isKnown ? html`${server.flavor.original_name} <span class="hint nowrap">${server.flavor.vcpus} vCPU, ${format.mebibytes(server.flavor.ram)}</span>` : "–"}</td>

@@ -6,7 +6,8 @@ import { Confirm, Failure, Field, Loaded, Loading, Segments, Select, useLoaded }
 import { address, go } from "../router.js";
 import { useHostName } from "../host_link.js";
 import { CREATE, DRY_RUN, useAllowed, useViewAllowed } from "../session.js";
-import { Head, useToasts } from "../shell.js";
+import { Head } from "../shell.js";
+import { useToasts } from "../toasts.js";
 import { Decision } from "../why/decision.js";
 import { amountsOf, bodyOf, flavorOf, FREE_CLASSES } from "./request.js";
 
@@ -46,12 +47,18 @@ function Form({ data, query, mayAsk }) {
   const [asked, setAsked] = useState(() => startOf(query, data, mayAsk));
   const [outcome, setOutcome] = useState(null);
   const [isBusy, setBusy] = useState(false);
-  const setAmounts = (amounts) => setAsked((old) => ({ ...old, ...changedTo(amounts, old, data) }));
-  const set = (name) => (value) => setAsked((old) => ({ ...old, [name]: value?.target ? value.target.value : value }));
+  const lacksFlavor = asked.amounts === "flavor" && !asked.flavor;
+  const change = (more) => {
+    const changed = { ...asked, ...more };
+    setAsked(changed);
+    go("/what-if", queryOf(changed), { replace: true }); // what was filled in outlasts a session that ends, and a reload
+  };
+  const setAmounts = (amounts) => change(changedTo(amounts, asked, data));
+  const set = (name) => (value) => change({ [name]: value?.target ? value.target.value : value });
   const run = async (event) => {
     event?.preventDefault();
-    if (!mayAsk) return;
-    go("/what-if", queryOf(asked), { replace: true });
+    if (!mayAsk || isBusy || lacksFlavor) return; // a disabled button would lose the focus
+    change({}); // the address then has the request
     setBusy(true);
     try {
       const answer = await api.post("/armillary/dry-run", bodyOf(asked));
@@ -81,10 +88,11 @@ function Form({ data, query, mayAsk }) {
         <${Field} label="Scheduler hints" wide hint="name=value, separated by commas"><input value=${asked.hints} onInput=${set("hints")} placeholder="group=…" /><//>
         ${mayChooseHost && asked.amounts === "flavor" && html`<${Field} label="Host" hint="Only this one"><input value=${asked.host} onInput=${set("host")} /><//>`}
       </div>
-      ${(mayAsk || !data.flavors.length) && html`<div class="row">${mayAsk && html`<button class="button primary" disabled=${isBusy || (asked.amounts === "flavor" && !asked.flavor)}>Ask the scheduler</button>`}
+      ${(mayAsk || !data.flavors.length) && html`<div class="row">${mayAsk && html`<button class="button primary" aria-disabled=${String(isBusy || lacksFlavor)}>Ask the scheduler</button>`}
         ${!data.flavors.length && asked.amounts === "flavor" && html`<span class="hint">There are no flavors yet${mayAsk ? ": ask for free amounts" : ""}.</span>`}</div>`}
     </form>
     ${!mayAsk && asked.flavor && html`<div class="row"><${Create} asked=${asked} data=${data} /></div>`}
+    <p class="only-read" role="status">${isBusy || !outcome?.trace ? "" : answerOf(outcome)}</p>
     ${isBusy && !outcome && html`<${Loading} what="The scheduler decides…" />`}
     ${outcome?.error && html`<${Failure} error=${outcome.error} retry=${run} />`}
     ${outcome?.trace && html`<${Outcome} outcome=${outcome} data=${data} />`}
@@ -125,7 +133,7 @@ function Outcome({ outcome, data }) {
   const { hosts, trace } = outcome;
   const hostName = useHostName();
   const hostLink = useViewAllowed()("fleet") ? (query) => address("/fleet", query) : null;
-  return html`<div class="stack" aria-live="polite">
+  return html`<div class="stack">
     ${hosts.length
       ? html`<div class="note good sentence"><div class="grow"><p>${hosts.length === 1 ? html`It would go to <b>${hostName(hosts[0].host, { zone: hosts[0].zone })}</b>.` : `All ${format.count(hosts.length, "server")} would find a host.`}</p><p class="hint">Nothing was claimed: other requests may be faster.</p></div>
           <${Create} asked=${outcome.asked} data=${data} /></div>`
@@ -133,6 +141,12 @@ function Outcome({ outcome, data }) {
     ${hosts.length > 0 && html`<${Places} hosts=${hosts} hostName=${hostName} />`}
     <${Decision} trace=${trace} hostLink=${hostLink} hostName=${hostName} key=${trace.request_id} />
   </div>`;
+}
+
+/** Return what a screen reader says when the answer is there; the whole of it would be much. */
+function answerOf({ hosts, trace }) {
+  if (!hosts.length) return `No host fits. ${trace.sentence ?? ""}`;
+  return hosts.length === 1 ? `It would go to ${hosts[0].host ?? "a host"}.` : `All ${format.count(hosts.length, "server")} would find a host.`;
 }
 
 const PLACES_MAX = 20;
@@ -161,10 +175,10 @@ function Create({ asked, data }) {
   if (isFree && !CREATE_FLAVOR.every(isAllowed)) return html`<span class="hint">To build it, ask for a flavor with these amounts.</span>`;
   const flavor = data.flavors.find((each) => each.id === asked.flavor);
   const count = Number(asked.count);
-  const create = async () => {
-    made.current ??= isFree ? await makeFlavor(asked, flavorName.trim()) : asked.flavor; // once, also when the server is refused
+  const create = async (keys) => {
+    made.current ??= isFree ? await makeFlavor(asked, flavorName.trim(), keys) : asked.flavor; // once, also when the server is refused
     const wanted = { ...asked, amounts: "flavor", flavor: made.current, image: isFree ? image : asked.image, host: isFree ? "" : asked.host };
-    const { server } = await api.post("/servers", bodyOf(wanted, { name: name.trim() }));
+    const { server } = await api.post("/servers", bodyOf(wanted, { name: name.trim() }), keys);
     say(`Accepted: ${name.trim()}`, "good");
     go(count > 1 ? "/servers" : `/servers/${server.id}`, count > 1 ? { name: name.trim() } : {});
   };
@@ -177,9 +191,9 @@ function Create({ asked, data }) {
 }
 
 /** Make the flavor of free amounts with its traits, and return its id. */
-async function makeFlavor(asked, name) {
+async function makeFlavor(asked, name, keys) {
   const { flavor, extraSpecs } = flavorOf(asked, name);
-  const made = await api.post("/flavors", { flavor });
-  if (Object.keys(extraSpecs).length) await api.post(`/flavors/${made.flavor.id}/os-extra_specs`, { extra_specs: extraSpecs });
+  const made = await api.post("/flavors", { flavor }, keys);
+  if (Object.keys(extraSpecs).length) await api.post(`/flavors/${made.flavor.id}/os-extra_specs`, { extra_specs: extraSpecs }, keys);
   return made.flavor.id;
 }

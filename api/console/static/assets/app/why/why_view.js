@@ -78,7 +78,7 @@ function Decisions({ server, decisions, shown }) {
       <thead><tr><th scope="col">When</th><th scope="col">Operation</th><th scope="col">Result</th><th scope="col">Request</th></tr></thead>
       <tbody>${decisions.map((each) => html`<tr>
         <td class="nowrap"><${Time} at=${each.decided_at} /></td>
-        <th scope="row">${each.request_id === shown ? html`<b>${nounOf(each.operation)}</b> (shown)` : html`<a href=${address(`/why/${server}`, { request_id: each.request_id })}>${nounOf(each.operation)}</a>`}</th>
+        <th scope="row"><a href=${address(`/why/${server}`, { request_id: each.request_id })} aria-current=${each.request_id === shown ? "true" : undefined}>${nounOf(each.operation)}</a>${each.request_id === shown && " (shown)"}</th>
         <td class="nowrap">${each.sentence ? "no host was found" : each.host ?? "a host"}</td><td class="nowrap"><code>${each.request_id ?? "–"}</code></td>
       </tr>`)}</tbody></table></div></nav>`;
 }
