@@ -255,7 +255,10 @@ def _spawn(step: Step) -> GuestInfo:
     if former_host is None:
         guest = step.driver.spawn(instance, step.place)
     else:
-        guest = step.driver.recover(instance, step.place, former_host=former_host)
+        guest = step.driver.recover(
+            instance, step.place, former_host=former_host,
+            is_rebuilt=bool(step.arguments.get("is_rebuilt")),
+        )  # fmt: skip
     if not step.arguments.get("is_on", True):
         guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
     return guest

@@ -191,10 +191,16 @@ class ComputeDriver(abc.ABC):
         """
 
     def recover(
-        self, instance: Instance, place: InstancePlacement, *, former_host: str
+        self,
+        instance: Instance,
+        place: InstancePlacement,
+        *,
+        former_host: str,
+        is_rebuilt: bool = False,
     ) -> GuestInfo:
         """Build the guest of a host that is down here; from its disks, if this host reaches them.
 
+        ``is_rebuilt``: not from its disks, since that host was to rebuild the guest, or had begun.
         Nothing runs on the former host any more. Raises as ``spawn``; then the disks are the former
         host's again.
         """

@@ -36,18 +36,21 @@ class FormerGuests:
         self._guests = guests
 
     def set_aside(self, uuid: str) -> None:
-        """Stop and undefine a guest, and rename its directory and disks. Idempotent."""
+        """Stop and undefine a guest, and rename its directory and disks. Idempotent.
+
+        Raises DiskError if another host has taken the disks over.
+        """
         self.take_back_files(uuid)
         files = self._guests.files(uuid)
+        note = files.read_note()
+        if not note.is_of(self._guests.host):
+            raise DiskError(f"its disks belong to the host {note.owner} by now")
         domain = self._guests.find(uuid)
         if files.exists:
             _write(files, self._note_of(domain, _read(files)))
         if domain is not None:
             self._guests.forget(domain)
-        if files.exists:
-            former = self._guests.former_files(uuid)
-            files.storage.rename(files.directory, former.directory)
-            files.directory.rename(former.directory)
+        _rename(files, self._guests.former_files(uuid))
 
     def _note_of(self, domain: Any, before: _Note | None) -> _Note:
         """Return the note of a guest; ``before`` is that of a rebuild that was interrupted."""
@@ -66,8 +69,12 @@ class FormerGuests:
             former.directory.rename(self._guests.files(uuid).directory)
         elif former.exists:
             former.remove()  # what is left of one that was replaced
-        files = self._guests.files(uuid)
-        if _read(files) is not None:
+        self._take_back_disks(self._guests.files(uuid))
+
+    def _take_back_disks(self, files: InstanceFiles) -> None:
+        """Give disks that an interrupted rebuild has renamed their names, if they are ours."""
+        if _read(files) is not None and files.read_note().is_of(self._guests.host):
+            former = self._guests.former_files(files.uuid)
             files.storage.rename(former.directory, files.directory)
 
     def put_back(self, uuid: str) -> bool | None:
@@ -104,6 +111,41 @@ class FormerGuests:
         self.take_back_files(uuid)
         _path(self._guests.files(uuid)).unlink(missing_ok=True)
 
+    def set_aside_of(self, uuid: str, host: str) -> None:
+        """Set aside what a host that is down had of a guest that it was to rebuild. Idempotent.
+
+        That host may have begun, and what it has built in its place is removed.
+        """
+        files, former = self._guests.files(uuid), self._guests.former_files(uuid)
+        if files.read_note().owner != host:
+            return
+        if former.read_note().owner == host:
+            files.remove()
+            return
+        if files.exists and _read(files) is None:
+            _write(files, _Note(is_on=False, xml=None))
+        _rename(files, former)
+
+    def take_back_of(self, uuid: str, host: str) -> None:
+        """Give a guest of a host that is down its files again, if it could not be put back there.
+
+        Raises DiskError if this host cannot tell which ones it is to have.
+        """
+        files, former = self._guests.files(uuid), self._guests.former_files(uuid)
+        if former.root is None or host not in (files.read_note().owner, former.read_note().owner):
+            return
+        if files.storage.is_in_directory:
+            if _read(former) is None:
+                return  # the new guest ran; this was to be removed
+            files.remove()
+        elif files.root is not None:
+            raise DiskError(
+                f"{files.storage.name} has disks {files.uuid}_… and {former.uuid}_… of {host}; "
+                "remove those of one of both, which the server is not to have"
+            )
+        _rename(former, files)
+        _path(files).unlink(missing_ok=True)
+
     def drop_of(self, uuid: str, host: str) -> None:
         """Remove what a host that is down had kept during a rebuild, if this host reaches it."""
         former = self._guests.former_files(uuid)
@@ -122,11 +164,17 @@ class FormerGuests:
     def remove(self, uuid: str) -> None:
         """Remove a guest, and what is aside of it; other hosts' files are left."""
         files, former = self._guests.files(uuid), self._guests.former_files(uuid)
-        if _read(files) is not None:
-            files.storage.rename(former.directory, files.directory)
+        self._take_back_disks(files)
         self._guests.remove(uuid)
         if former.exists and former.read_note().is_of(self._guests.host):
             former.remove()
+
+
+def _rename(files: InstanceFiles, new: InstanceFiles) -> None:
+    """Rename disks and directory; what has its new name already is left."""
+    files.storage.rename(files.directory, new.directory)
+    if files.exists:
+        files.directory.rename(new.directory)
 
 
 def _path(files: InstanceFiles) -> Path:

@@ -62,11 +62,6 @@ class GuestBuilder:
         if not (is_taken or note.owner == former_host):
             return self.build(instance, place)
         if root is None:
-            if self._guests.former_files(instance.uuid).read_note().owner == former_host:
-                files.write_note(
-                    Ownership(owner=self._guests.host)
-                )  # a rebuild had not made it yet
-                return self.build(instance, place)
             raise DiskError(
                 f"its root disk is missing in {files.directory}, where {former_host} had it; put "
                 "it back, or remove the directory to have it built again from its image"

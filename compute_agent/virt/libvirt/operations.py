@@ -90,8 +90,18 @@ class LibvirtOperations(ComputeDriver):
 
     @repeated
     def recover(
-        self, instance: Instance, place: InstancePlacement, *, former_host: str
+        self,
+        instance: Instance,
+        place: InstancePlacement,
+        *,
+        former_host: str,
+        is_rebuilt: bool = False,
     ) -> GuestInfo:
+        with self._checking(instance.uuid):
+            if is_rebuilt:
+                self._former.set_aside_of(instance.uuid, former_host)
+            else:
+                self._former.take_back_of(instance.uuid, former_host)
         with self._building(instance.uuid):
             domain = self._builder.recover(instance, place, former_host)
             self._former.drop_of(instance.uuid, former_host)

@@ -4,6 +4,9 @@ There is no automatic failover: an operator, or a program such as Masakari, requ
 The instance holds allocations at both ends (specification, workflow, section 7.3): the cell adds
 the destination to what the instance holds, and removes the source once that host is back and has
 destroyed the guest.
+
+A rebuild that the host did not survive is done at the destination: the guest is built from its new
+image. If the evacuation fails, the rebuild waits for its host again.
 """
 
 import dataclasses
@@ -23,11 +26,11 @@ from conductor.cell_conductor.operations.flow import (
     Side,
 )
 from conductor.cell_conductor.operations.move_stages import Allocations
-from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
+from conductor.cell_conductor.operations.power import REBUILD, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.cell_conductor.operations.transitions import record_failure
-from conductor.common.cell_db import models
-from conductor.common.cell_db.flow_states import Evacuated, Evacuation, Move
+from conductor.common.cell_db import instance_changes, models
+from conductor.common.cell_db.flow_states import Evacuated, Evacuation, FlowState, Move
 from objects.instances.instance_command import Verb
 from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import MigrationStatus
@@ -49,6 +52,11 @@ def held_by(work: OwnWork) -> Allocations:
 
 def without(allocations: Allocations, providers: Collection[str]) -> Allocations:
     return {uuid: taken for uuid, taken in allocations.items() if uuid not in providers}
+
+
+def _interrupts_rebuild(instance: models.Instance, _arguments: CellOperation) -> bool:
+    """Return whether the instance is being rebuilt: on a host that is down, that does not end."""
+    return instance.task_state == REBUILD.task_state
 
 
 def _begin(rows: Rows, arguments: CellOperation) -> None:
@@ -141,11 +149,14 @@ def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(
         is_on=not move.stays_off and (move.is_on or move.was == "error"),
         former_host=move.end(Side.SOURCE).host,
+        is_rebuilt=move.interrupted is not None or None,
     )
 
 
 def _done(rows: Rows) -> None:
     set_state_by_power(rows)
+    if FlowState.of(rows.operation).interrupted is not None:
+        instance_changes.forget_password(rows.instance)
     rows.status(MigrationStatus.DONE)
     assert rows.migration is not None
     source = Move.of(rows.operation).end(Side.SOURCE)
@@ -179,4 +190,6 @@ EVACUATE = Flow(
     end=_done,
     undo=move_stages.end_in_error,
     needs=None,
+    replaces=_interrupts_rebuild,
+    only_interrupts=True,
 )  # fmt: skip

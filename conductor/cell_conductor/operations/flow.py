@@ -59,6 +59,7 @@ class Arguments:
     are a driver's, as another host's driver answered them. ``image`` is a versioned object.
     ``former_host`` is down, and its guest is to be built again. ``is_aborted``: the user has
     aborted it already; ``is_forced``: an administrator has it completed immediately.
+    ``is_rebuilt``: the ``former_host`` was to replace the guest, or had begun to.
     """
 
     is_on: bool | None = None
@@ -70,6 +71,7 @@ class Arguments:
     former_host: str | None = None
     is_aborted: bool | None = None
     is_forced: bool | None = None
+    is_rebuilt: bool | None = None
 
 
 def nothing(_rows: Rows) -> None:
@@ -158,7 +160,8 @@ class Flow:
     the arguments of the request. ``end`` and ``undo`` leave the instance with no task running.
     ``needs`` is the host that must be up at the start; None: no host needs to be. ``replaces``
     returns whether it may take the place of the instance's running operation; this has to be a
-    single command, whose late answer is ignored.
+    single command, whose late answer is ignored. With ``only_interrupts`` that operation is part of
+    this one: it ends with it, and continues if this one fails.
     """
 
     operation: str
@@ -171,6 +174,7 @@ class Flow:
     undo: Callable[[Rows], None]
     needs: Side | None = Side.HERE
     replaces: Callable[[models.Instance, CellOperation], bool] = replaces_nothing
+    only_interrupts: bool = False
 
     def __post_init__(self) -> None:
         known = {*self.stages, DONE, UNDONE}

@@ -145,9 +145,10 @@ class Requests:
             raise flow.refusal(instance, f"request {context.request_id} for it has ended")
         if instance.hidden:
             raise flow.refusal(instance, "it is changing cells")
+        interrupted = None
         if present is not None and flow.replaces(instance, arguments):
             rows = self._transitions.rows(session, instance, present)
-            self._transitions.replace(rows, f"replaced by a new {flow.operation}")
+            interrupted = self._transitions.replace(rows, flow)
         flow.check(instance)
         instance.operations_total += 1
         now = moment(self._now())
@@ -165,7 +166,7 @@ class Requests:
             lease_owner=None,
             lease_expires_at=0.0,
         )
-        FlowState(was=instance.vm_state, cell_uuid=self._cell_uuid).store(row)
+        FlowState(instance.vm_state, self._cell_uuid, interrupted=interrupted).store(row)
         session.add(row)
         instance.task_state = flow.task_state
         instance.updated_at = now

@@ -6,6 +6,7 @@ Nothing here does I/O other than the database: the operation's stage says what t
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -33,6 +34,8 @@ LOG = logging.getLogger(__name__)
 NUMBERS_SKIPPED_MAX = 1_000_000
 """Maximum number of commands to an instance since a backup; a host cannot use the numbers up."""
 
+_KEPT = ("operation", "stage", "flow_state", "context", "migration_uuid")
+"""What is kept of an operation that is interrupted."""
 _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 """Result of a host's step -> phase in notifications."""
 
@@ -174,16 +177,43 @@ class Transitions:
         record_failure(rows.operation, fault)
         return self.enter(rows, following)
 
-    def replace(self, rows: Rows, reason: str) -> None:
-        """End an operation that another one takes the place of, as failed for this reason."""
-        operation, stage = rows.operation.operation, self.stage_of(rows.operation)
+    def replace(self, rows: Rows, by: Flow) -> dict[str, Any] | None:
+        """End an operation that another one takes the place of.
+
+        It has failed, unless it is only interrupted: then return what ``_continue`` needs.
+        """
+        row, stage = rows.operation, self.stage_of(rows.operation)
+        reason = f"{'interrupted' if by.only_interrupts else 'replaced'} by a new {by.operation}"
         if isinstance(stage, AgentStage):
             self._note_event(rows, stage, result=actions.ERROR, details=reason)
-        uuid = rows.instance.uuid
-        actions.finish(rows.session, uuid, operation, message=actions.FAILED, now=rows.now)
-        rows.session.delete(rows.operation)
+        if not by.only_interrupts:
+            self._end_action(rows, row.operation, actions.FAILED)
+        rows.session.delete(row)
         rows.session.flush()  # its successor's row has the same key
         rows.instance.task_state = None
+        return {name: getattr(row, name) for name in _KEPT} if by.only_interrupts else None
+
+    def _continue(self, rows: Rows, interrupted: Mapping[str, Any]) -> None:
+        """Begin an interrupted operation again, soon; its action has not ended."""
+        instance = rows.instance
+        instance.operations_total += 1
+        row = models.InstanceOperation(
+            **interrupted,
+            instance_uuid=instance.uuid,
+            sequence=0,
+            number=instance.operations_total,
+            tries=0,
+            created_at=rows.now,
+            lease_owner=None,
+            lease_expires_at=0.0,
+        )
+        rows.session.add(row)
+        instance.task_state = self._flows[row.operation].task_state
+        self._number_command(dataclasses.replace(rows, operation=row))
+
+    def _end_action(self, rows: Rows, operation: str, message: str | None) -> None:
+        uuid = rows.instance.uuid
+        actions.finish(rows.session, uuid, operation, message=message, now=rows.now)
 
     def _put_off(self, row: models.InstanceOperation) -> None:
         row.lease_owner = None
@@ -203,8 +233,14 @@ class Transitions:
         if not is_done or instance.vm_state == "error":
             self._record_fault(rows)
         rows.touch_host()
-        actions.finish(rows.session, instance.uuid, flow.operation, message=message, now=rows.now)
+        self._end_action(rows, flow.operation, message)
         rows.session.delete(row)
+        interrupted = FlowState.of(row).interrupted
+        if interrupted is not None and is_done:
+            self._end_action(rows, interrupted["operation"], None)
+        elif interrupted is not None:
+            rows.session.flush()  # the rows have the same key
+            self._continue(rows, interrupted)
         LOG.info(
             "%s: %s is %s; host %s, state %s",
             instance.uuid, flow.operation, "done" if is_done else "undone",

@@ -78,12 +78,13 @@ class FlowState:
     """State of any operation.
 
     ``was`` is the ``vm_state`` at its start, ``cell_uuid`` this cell; ``fault`` is the last failure
-    of a stage.
+    of a stage. ``interrupted`` is what continues if this operation fails.
     """
 
     was: str
     cell_uuid: str | None = None
     fault: StoredObject[InstanceFault] | None = None
+    interrupted: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, operation: models.InstanceOperation) -> Self:

@@ -30,6 +30,21 @@ def host(tmp_path: Path) -> Iterator[LibvirtDriver]:
     driver.close()
 
 
+@pytest.fixture
+def sharing(tmp_path: Path) -> Iterator[tuple[LibvirtDriver, LibvirtDriver]]:
+    """Return two hosts whose guests' files are in one directory, as on NFS."""
+    write_image(tmp_path / "images")
+    hosts = []
+    for name in ("host-1", "host-2"):
+        node = tmp_path / f"{name}.xml"
+        node.write_text(f"<node><cpu><mhz>{len(name)}</mhz></cpu></node>")
+        conf = host_conf(name, tmp_path, connection_uri=f"test://{node}", virt_type="test")
+        hosts.append(make_host(conf))
+    yield hosts[0], hosts[1]
+    for each in hosts:
+        each.close()
+
+
 def powers(host: LibvirtDriver) -> dict[str, str]:
     return {guest.instance_uuid: guest.power_state for guest in host.list_guests()}
 
