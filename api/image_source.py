@@ -92,7 +92,7 @@ class OwnImages:
 
     def delete(self, context: RequestContext, record: ImageRecord) -> None:
         self._conductor.delete_image(context, record.image.id)
-        self._store.remove(record)
+        unneeded.delete_with_data(self._conductor, record, self._store.remove)
 
     def announce(self, record: ImageRecord) -> None:
         """Nothing to do: the conductor has the record."""
@@ -151,6 +151,7 @@ class GlanceImages:
     def delete(self, context: RequestContext, record: ImageRecord) -> None:
         self._glance.delete(record.image.id)
         self._conductor.delete_image(context, record.image.id)
+        unneeded.delete_with_data(self._conductor, record, self._delete_data)
 
     def announce(self, record: ImageRecord) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from api.formats.links import page
-from api.image import schemas
+from api.image import schemas, unneeded
 from api.image.call import Call
 from api.image.documents import shown, values_of, with_values
 from api.image.patches import patched
@@ -95,7 +95,7 @@ def update(call: Call) -> Answer:
 def delete(call: Call) -> Answer:
     """Delete an image and its data; servers keep their copy of the record."""
     call.conductor.delete_image(call.context, call.image.image.id)
-    call.site.store.remove(call.image)
+    unneeded.delete_with_data(call.conductor, call.image, call.site.store.remove)
     return Answer()
 
 

@@ -24,6 +24,7 @@ from armillary import exception
 from armillary.files import private_files
 from objects.images.image_record import (
     DRAFT_PREFIX,
+    PENDING_DELETE,
     SAVING,
     STORE_LOCK,
     ImageRecord,
@@ -119,7 +120,8 @@ class ImageStore:
 
     def remove(self, record: ImageRecord) -> None:
         """Remove an image's data, if it has any, and have a host remove what it is storing."""
-        if record.image.status == SAVING and self._directory.is_dir():
+        is_unstored = record.image.status == PENDING_DELETE and record.sha512 is None
+        if (record.image.status == SAVING or is_unstored) and self._directory.is_dir():
             flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             mark = self._directory / deletion_mark(record.image.id)
             os.close(os.open(mark, flags, private_files.FILE_MODE))

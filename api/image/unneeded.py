@@ -1,4 +1,7 @@
-"""Images of servers that were unshelved or deleted: removed with their data, by an API process."""
+"""Images that are to be deleted with their data: an API process deletes the data, then the record.
+
+Their users deleted them, or their servers were unshelved or deleted.
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -14,8 +17,14 @@ def delete(conductor: SuperConductorAPI, delete_data: Callable[[ImageRecord], No
 
     Any number of processes may do it at the same time.
     """
-    context = admin_context()
-    for record in conductor.list_images_to_delete(context):
-        delete_data(record)
-        with contextlib.suppress(exception.NotFound):  # another API process was first
-            conductor.delete_image(context, record.image.id)
+    for record in conductor.list_images_to_delete(admin_context()):
+        delete_with_data(conductor, record, delete_data)
+
+
+def delete_with_data(
+    conductor: SuperConductorAPI, record: ImageRecord, delete_data: Callable[[ImageRecord], None]
+) -> None:
+    """Delete the data of an image that is to be deleted, then its record."""
+    delete_data(record)
+    with contextlib.suppress(exception.NotFound):  # it had none, or another process was first
+        conductor.delete_image(admin_context(), record.image.id)

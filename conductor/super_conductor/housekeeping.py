@@ -18,6 +18,7 @@ from conductor.super_conductor.repair.periodic_audit import (
     MissingAllocations,
     PeriodicAudit,
 )
+from conductor.super_conductor.repair.unbegun_snapshots import UnbegunSnapshots
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.reconcile import Reconciler
@@ -26,6 +27,9 @@ LOG = logging.getLogger(__name__)
 
 RECLAIM_SECONDS = 15.0
 """Seconds between two searches for soft-deleted servers whose retention time has passed."""
+
+UNBEGUN_SNAPSHOTS_SECONDS = 60.0
+"""Seconds between two searches for images that no operation makes."""
 
 GONE_IN_ZONES_SECONDS = 60.0
 """Seconds between two searches for servers that their zones have deleted by themselves."""
@@ -59,6 +63,7 @@ class Housekeeping:
             ).delete_all,
         )  # fmt: skip
         self._reclaimer = Reclaimer(conf, database, cells, workflows.deletes.delete, now)
+        self._unbegun_snapshots = UnbegunSnapshots(database, cells, now)
         self._reconciler = Reconciler(env, peers, workflows.deletes.delete)
         self._retention = Retention(conf, database, now)
         self._foreign_hosts = discovery.ForeignHosts()
@@ -74,6 +79,9 @@ class Housekeeping:
             PeriodicTask("reconcile-sizes", recovery, reconciler.reconcile_sizes),
             PeriodicTask("reconcile-deleted", GONE_IN_ZONES_SECONDS, reconciler.reconcile_deleted),
             PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaimer.run),
+            PeriodicTask(
+                "end-unbegun-snapshots", UNBEGUN_SNAPSHOTS_SECONDS, self._unbegun_snapshots.end_all
+            ),
             PeriodicTask("reconcile-resizes", recovery, self.resize_usage.reconcile),
             PeriodicTask(
                 "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,

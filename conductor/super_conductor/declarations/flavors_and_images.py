@@ -122,14 +122,16 @@ class FlavorsAndImagesAPI(Interface):
     def delete_image(self, context: RequestContext, image: str) -> None:
         """Delete an image; instances keep their copy of it.
 
-        Raises ImageNotFound, ImageProtected.
+        One with data is shown to no user from then on; the API deletes the data, and calls this
+        once more as an administrator. Raises ImageNotFound, ImageProtected.
         """
 
     @call(API)
     def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
         """Return the images that are shown to no user, and are to be deleted with their data.
 
-        Their servers were unshelved or deleted. The API deletes the data, then the image.
+        Users deleted them, or their servers were unshelved or deleted. The API deletes the data,
+        then the image.
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)

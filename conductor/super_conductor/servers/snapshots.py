@@ -24,7 +24,6 @@ from objects.images.image_record import (
     IMAGE_TYPE,
     INSTANCE_UUID,
     OF_OTHER_DATA,
-    PENDING_DELETE,
     PRIVATE,
     SAVING,
     SHELVED,
@@ -75,8 +74,9 @@ class SnapshotsEndpoint:
         try:
             arguments = OperationArguments(new_image=made.image)
             self._operations.operate(context, instance_uuid, operation, arguments)
+        except (exception.Unavailable, exception.RpcFailed):
+            raise  # perhaps it begins: then it makes the image; if not, the repair ends that
         except exception.ArmillaryError:
-            # If the outcome is unknown, the operation finds no image at its end, and is undone.
             self._database.run_in_writer(images.delete_record, made.image.id)
             raise
         return made
@@ -127,16 +127,12 @@ class SnapshotsEndpoint:
             image = record.image
             if image.properties.get(INSTANCE_UUID) != instance_uuid:
                 return False
-            if stored is None and image.properties.get(IMAGE_TYPE) == SHELVED:
-                image = image.with_values(status=PENDING_DELETE)
-                gone = dataclasses.replace(record, image=image, is_hidden=True)
-                images.update_record(session, gone, now=moment(self._now()))
+            is_shelved = image.properties.get(IMAGE_TYPE) == SHELVED
+            if stored is None and (is_shelved or image.status == SAVING):
+                images.give_up(session, record, now=moment(self._now()))
                 return False
-            if image.status != SAVING:
+            if stored is None or image.status != SAVING:
                 return image.status == ACTIVE and stored is not None  # a repeated call
-            if stored is None:
-                images.delete_record(session, image_id)
-                return False
             image = image.with_values(status=ACTIVE, size_bytes=stored.size_bytes)
             ended = dataclasses.replace(
                 record, image=image, checksum=stored.md5, sha512=stored.sha512

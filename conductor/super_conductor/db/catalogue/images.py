@@ -22,6 +22,7 @@ from objects.images.image_record import (
     COMMUNITY,
     PENDING_DELETE,
     PUBLIC,
+    SAVING,
     SHARED,
     ImageRecord,
 )
@@ -53,7 +54,7 @@ def create_record(
         raise exception.ImageExists(image=image.id)
     if of_owner_max is not None:
         lock_owner(session, record.owner or "")
-        owned = sa.select(sa.func.count()).where(models.Image.owner == record.owner)
+        owned = sa.select(sa.func.count()).where(models.Image.owner == record.owner, _IS_KEPT)
         count = session.scalar(owned) or 0
         if count >= of_owner_max:
             raise exception.QuotaExceeded(
@@ -97,6 +98,13 @@ def list_pending_delete(session: Session) -> list[ImageRecord]:
     """Return the images that are to be deleted with their data."""
     rows = session.scalars(sa.select(models.Image).where(~_IS_KEPT).order_by(models.Image.id))
     return [_to_record(row) for row in rows]
+
+
+def list_saving(session: Session, *, created_before: datetime) -> list[ImageRecord]:
+    """Return the older images that wait for their data."""
+    image = models.Image
+    waiting = sa.select(image).where(image.status == SAVING, image.created_at < created_before)
+    return [_to_record(row) for row in session.scalars(waiting.order_by(image.id))]
 
 
 def update_record(session: Session, record: ImageRecord, *, now: datetime) -> ImageRecord:
@@ -170,14 +178,25 @@ def delete_record(session: Session, image_id: str) -> None:
     session.execute(sa.delete(models.Image).where(models.Image.id == image_id))
 
 
+def give_up(session: Session, record: ImageRecord, *, now: datetime) -> None:
+    """Have an API delete an image of a server, with what a host may have stored of its data."""
+    image = record.image.with_values(status=PENDING_DELETE)
+    update_record(session, replace(record, image=image, is_hidden=True), now=now)
+
+
 def delete_image(session: Session, image: str, context: RequestContext, *, now: datetime) -> None:
     """Delete an image; instances keep their copy.
 
-    Raises ImageNotFound, Invalid, ImageProtected.
+    One with data is ``pending_delete``, until its data is deleted and this is called once more by
+    an API. Raises ImageNotFound, Invalid, ImageProtected.
     """
-    row = _find_pending(session, image, context) or _get_row(session, image, context)
+    pending = _find_pending(session, image, context)
+    row = pending or _get_row(session, image, context)
     if row.is_protected:
         raise exception.ImageProtected(image=row.id)
+    if pending is None and (row.sha512 is not None or row.status == SAVING):
+        row.status, row.is_hidden, row.generation = PENDING_DELETE, True, row.generation + 1
+        return
     session.delete(row)
     session.add(models.DeletedImage(id=row.id, deleted_at=now))
     session.flush()

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from api.image.store import PIECE_BYTES
+from api.image.store import PIECE_BYTES, ImageStore
 from armillary.context import admin_context
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.images.image_record import SAVING, STORE_LOCK
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import a_user
+from tests.fixtures.messages.direct_bus import failing
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
 
 
@@ -95,6 +96,28 @@ def test_a_deleted_image_leaves_no_data(images: Images, store: Path, root: str) 
     assert images.web.simulate_delete(path, headers=headers).status_code == 204
     assert files(store) == []
     assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
+    body = {"id": image["id"], "name": "mine", "visibility": "community"}
+    assert images.send("POST", "/v2/images", token=BOB, json=body).status_code == 409
+
+
+@pytest.mark.parametrize("root", ["/image/v2", "/v2.1"])
+def test_a_delete_whose_api_died_is_finished_by_another(
+    images: Images, store: Path, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image is gone for users, who cannot ask again; its data goes later."""
+    image = images.create()
+    images.upload(image["id"])
+    path = f"{root}/images/{image['id']}"
+    with monkeypatch.context() as dying:
+        dying.setattr(ImageStore, "remove", lambda *_: failing())
+        answer = images.web.simulate_delete(path, headers={"X-Auth-Token": ALICE})
+    assert answer.status_code == 500
+    assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
+    assert images.names() == set()
+    assert [path.name for path in files(store)] == [image["id"]]
+    other = images.create("other")
+    images.upload(other["id"])
+    assert [path.name for path in files(store)] == [other["id"]]
     body = {"id": image["id"], "name": "mine", "visibility": "community"}
     assert images.send("POST", "/v2/images", token=BOB, json=body).status_code == 409
 
