@@ -70,7 +70,7 @@ class Database:
 
     Sessions are SQLAlchemy's; objects stay usable after the commit. Errors are those of SQLAlchemy
     and oslo.db (``DBDuplicateEntry`` and the like), except ``DatabaseUnavailable`` when the
-    database is out of reach, read-only or full.
+    database is out of reach, read-only or full, or when others held a lock for too long.
     """
 
     def __init__(
@@ -188,8 +188,7 @@ class Database:
     def writer(self) -> Iterator[Session]:
         """Open a transaction that is committed at the end, or rolled back on any error.
 
-        Not retried: use ``run_in_writer`` unless the caller handles deadlocks itself. Writers of
-        one database must not be nested.
+        Not retried: services use ``run_in_writer``. Writers of one database must not be nested.
         """
         with self._translated(), self._writer() as session:
             yield session
@@ -324,7 +323,8 @@ class Database:
             self._answered()
         except _ERRORS as error:
             self._leave_standby(error)
-            if errors.is_unavailable(error) or errors.is_exhausted_pool(error):
+            causes = (errors.is_unavailable, errors.is_exhausted_pool, errors.is_transient)
+            if any(is_cause(error) for is_cause in causes):
                 raise self._unavailable(error) from error
             raise
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.backoff import Backoff
-from armillary.db import Database, DatabaseOptions
+from armillary.db import Database, DatabaseOptions, engines
 from armillary.db import database as database_module
 from tests.fixtures import waiting
 from tests.fixtures.programs.python_programs import StartProgram
@@ -36,7 +36,7 @@ COUNTER = Table(
 ADDER = """
 import sys, threading
 from sqlalchemy import text
-from armillary.db import Database, DatabaseOptions
+from armillary.db import Database, DatabaseOptions, engines
 database = Database(sys.argv[1], name="test", options=DatabaseOptions(max_retries=0))
 def add(session):
     value = session.scalar(text("SELECT value FROM counter WHERE name = 'a' FOR UPDATE"
@@ -201,6 +201,28 @@ def test_retries_end_with_unavailable(sqlite_database: Database, monkeypatch: An
     with pytest.raises(exception.DatabaseUnavailable, match="The test database"):
         sqlite_database.run_in_writer(lose)
     assert len(attempts) == 11
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("way", ["reader", "writer"])
+def test_a_table_that_is_locked_for_long_is_unavailable(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """As by VACUUM FULL: a service that reads it answers that it is to be asked again."""
+    monkeypatch.setattr(engines, "LOCK_WAIT_SECONDS", 0.1)
+    admin, database = (Database(postgresql_url, name=name) for name in ("admin", "test"))
+    METADATA.create_all(admin.engine)
+    with admin.writer() as other:
+        other.execute(sqlalchemy.text("LOCK TABLE counter IN ACCESS EXCLUSIVE MODE"))
+        with (
+            pytest.raises(exception.DatabaseUnavailable, match="lock timeout"),
+            getattr(database, way)() as session,
+        ):
+            session.execute(select(COUNTER))
+    database.read(lambda session: session.execute(select(COUNTER)))
+    METADATA.drop_all(admin.engine)
+    for each in (admin, database):
+        each.dispose()
 
 
 def test_an_error_of_the_caller_is_not_retried(sqlite_database: Database) -> None:
