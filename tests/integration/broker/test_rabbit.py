@@ -179,10 +179,7 @@ def test_a_queue_that_the_broker_holds_for_another_connection_gets_another_name(
     taken = _name_of_another(make_bus)
     consumer.queue_name = taken
     _cut(bus)
-    for _ in range(SECONDS_MAX):
-        if consumer.queue_name != taken:
-            break
-        threading.Event().wait(1)
+    wait_for(lambda: consumer.queue_name != taken, "it has another name", SECONDS_MAX)
     assert api.echo(admin_context(), 2) == 2
     assert consumer.queue_name not in {taken, ""}
 
@@ -425,12 +422,9 @@ def _permit(user: str, vhost: str, names: str) -> None:
 
 
 def _next(channel: Any, queue: str) -> Any:
-    for _ in range(100):
-        message = channel.basic_get(queue, no_ack=True)
-        if message is not None:
-            return message
-        time.sleep(0.05)
-    raise AssertionError(f"nothing came into {queue}")
+    return wait_for(
+        lambda: channel.basic_get(queue, no_ack=True), f"a message in {queue}", SECONDS_MAX
+    )
 
 
 def _name_of_another(make_bus: MakeBus) -> str:

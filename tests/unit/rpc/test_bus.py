@@ -19,6 +19,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.messages.interfaces import Anything
+from tests.fixtures.waiting import seconds
 
 SERIALISE = "oslo_messaging._drivers.common.serialize_remote_exception"
 
@@ -66,7 +67,7 @@ class Echo:
 
     def wait_for(self, count):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.heard) >= count, 10)
+            assert self.changed.wait_for(lambda: len(self.heard) >= count, seconds(10))
 
 
 class EchoAPI(Interface):
@@ -154,7 +155,7 @@ def serve(make_bus, url):
 
 @pytest.fixture
 def api(make_bus, url):
-    return EchoAPI(make_bus(url), timeout_seconds=10)
+    return EchoAPI(make_bus(url), timeout_seconds=seconds(10))
 
 
 def test_a_call_carries_values_and_the_request_id(serve, api):
@@ -286,7 +287,7 @@ def test_a_bus_on_rabbitmq_leaves_the_embedded_broker_as_it_is(
     served = serve()
     unreachable = Bus(conf, "rabbit://u:p@127.0.0.1:1/cell", lock_directory=tmp_path)
     try:
-        api = EchoAPI(make_bus(url), timeout_seconds=5)
+        api = EchoAPI(make_bus(url), timeout_seconds=seconds(5))
         assert api.echo(admin_context(), 1)["value"] == 1
         api.hear_all(admin_context(), 2)
         served.wait_for(1)

@@ -179,7 +179,7 @@ def test_a_deadlock_is_run_again_until_it_succeeds(database: Database) -> None:
                 )
                 if is_first_attempt and database.dialect != "sqlite":
                     is_first_attempt = False
-                    meet.wait(10)
+                    meet.wait(waiting.seconds(10))
 
         database.run_in_writer(work)
 

@@ -153,9 +153,10 @@ def test_a_key_that_is_not_enrolled_is_unknown(authority, serve, make_bus, tmp_p
 
 @pytest.mark.parametrize(("late_seconds", "is_taken"), [(299, True), (301, False), (-301, False)])
 def test_a_message_is_fresh_within_the_window(authority, serve, make_bus, late_seconds, is_taken):
-    """By the clocks of both sides, whichever is ahead."""
-    endpoint = serve(authority.signer("placement"))
-    late = authority.signer("scheduler", clock=lambda: time.time() - late_seconds)
+    """By the clocks of both sides, whichever is ahead; here both are stopped."""
+    now = time.time()
+    endpoint = serve(authority.signer("placement", clock=lambda: now))
+    late = authority.signer("scheduler", clock=lambda: now - late_seconds)
     send_raw(make_bus(), signed_claim(late, "late"))
     PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     if is_taken:
@@ -172,8 +173,9 @@ def test_what_the_broker_repeats_for_a_new_server_is_not_an_alarm(
     authority, serve, make_bus, is_fanout, sent_before_seconds, reason
 ):
     """A stream gives each new consumer the last messages of a fanout again."""
-    endpoint = serve(authority.signer("placement"))
-    sender = authority.signer("scheduler", clock=lambda: time.time() - sent_before_seconds)
+    now = time.time()
+    endpoint = serve(authority.signer("placement", clock=lambda: now))
+    sender = authority.signer("scheduler", clock=lambda: now - sent_before_seconds)
     before = refused("placement", reason)
     bus = make_bus()
     send_raw(bus, signed_claim(sender, "old", fanout=is_fanout))

@@ -28,6 +28,7 @@ from tests.fleets import (
 )
 
 SCHEDULERS = 8
+SECONDS_MAX = 60.0
 
 
 class SimultaneousPlacement(ArrayPlacement):
@@ -42,7 +43,7 @@ class SimultaneousPlacement(ArrayPlacement):
     def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         if not getattr(self._has_claimed, "before", False):
             self._has_claimed.before = True
-            self._all_selected.wait(10)
+            self._all_selected.wait(SECONDS_MAX)
         with self._one:
             return super().claim(context, claims)
 

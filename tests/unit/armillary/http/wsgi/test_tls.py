@@ -195,7 +195,7 @@ def test_a_client_without_a_handshake_keeps_no_other_waiting(
         answers: list[dict[str, str]] = []
         asking = threading.Thread(target=lambda: answers.append(get(url, authority)))
         asking.start()
-        asking.join(5)
+        asking.join(SECONDS_MAX)
         assert answers == [{"scheme": "https"}]
 
 
