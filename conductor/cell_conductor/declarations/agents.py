@@ -51,8 +51,9 @@ class AgentsAPI(Interface):
     ) -> list[NodeReportResult]:
         """Store inventories and usage of the hosts' nodes, and send inventories to placement.
 
-        ``reshape`` lists UUIDs of nodes whose allocations placement may move when the shape of
-        their provider trees changes: in an agent's first report after its start.
+        ``reshape`` lists UUIDs of nodes in an agent's first report after its start. They are sent
+        to placement even if nothing changed, and their allocations may move when the shape of
+        their provider trees changes.
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)

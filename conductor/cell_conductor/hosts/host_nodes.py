@@ -123,13 +123,17 @@ class HostNodes:
         kept: Sequence[models.ComputeNode],
         reshape: Collection[str],
     ) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
-        """Return why placement refused nodes, and the allocation ratios of all, both by UUID."""
+        """Return why placement refused nodes, and the allocation ratios of all, both by UUID.
+
+        Nodes in ``reshape`` are sent even if placement has confirmed them: an operator may have
+        changed their providers while the agent was down.
+        """
         uuids = [node.uuid for node in nodes]
-        rows = [row for row in kept if self._providers.is_confirmed(row)]
+        rows = [row for row in kept if self._is_confirmed(row, reshape)]
         if others := set(uuids) - {row.uuid for row in rows}:
             with self._database.reader() as session:
                 rows += compute_nodes.find_known(session, others, [])
-        pending = [row for row in rows if not self._providers.is_confirmed(row)]
+        pending = [row for row in rows if not self._is_confirmed(row, reshape)]
         refused: dict[str, str] = {}
         if pending:
             found = self._database.read(services.find_by_hosts, {row.host for row in pending})
@@ -137,6 +141,9 @@ class HostNodes:
             refused = self._providers.confirm(context, pending, disabled, reshape=reshape)
             rows = self._database.read(compute_nodes.find_known, uuids, [])
         return refused, {row.uuid: row.allocation_ratios for row in rows}
+
+    def _is_confirmed(self, row: models.ComputeNode, reshape: Collection[str]) -> bool:
+        return row.uuid not in reshape and self._providers.is_confirmed(row)
 
     def _plan(
         self, session: Session, agent: str, nodes: Sequence[ComputeNode], signer: Signer | None

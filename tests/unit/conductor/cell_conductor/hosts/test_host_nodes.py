@@ -72,6 +72,18 @@ def test_placement_is_told_again_after_a_while(cell: Cell) -> None:
     assert result.allocation_ratios == {"VCPU": 2.0}
 
 
+def test_an_agent_s_first_report_is_told_to_placement_even_if_nothing_changed(cell: Cell) -> None:
+    """An operator may have changed or deleted the provider while the agent was down."""
+    cell.add_agent("a")
+    cell.add_agent("b")
+    cell.placement.providers[node_uuid("a")]["traits"] = []
+    nodes = [a_node("a"), a_node("b")]
+    told = [node_uuid("a")]
+    cell.nodes.report_compute_nodes(admin_context(), "a", nodes[:1], reshape=told)
+    assert cell.placement.providers[node_uuid("a")]["traits"] == nodes[0].traits
+    assert cell.placement.set_calls[-1] == told
+
+
 def test_while_placement_is_away_the_node_is_stored_and_the_error_told(cell: Cell) -> None:
     """The periodic task brings placement after it."""
     cell.services.report("a", ["a"], {}, version=1)
