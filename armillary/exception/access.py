@@ -13,6 +13,15 @@ class AgentNotAdmitted(Conflict):
     template = "Agent %(agent)s is not admitted: %(reason)s"
 
 
+class HeartbeatTooLate(Conflict):
+    """A heartbeat waited longer on its way than its agent waits for the answer; it counts no more.
+
+    An agent that gets this lives and sends another one.
+    """
+
+    template = "The heartbeat of agent %(agent)s was sent %(seconds).0f s ago"
+
+
 class HostsNotApproved(NotItsOwn):
     """These hosts are not this agent's, by its key's enrolment or by an operator's approval."""
 

@@ -85,6 +85,8 @@ class Reporter:
         self._loop = WakeableLoop(f"{agent}-reporter", self.step)
         self._lock = threading.Lock()
         self._answered_at: float | None = None
+        self._answer_asked_at: float | None = None
+        """When the last heartbeat that was answered was sent."""
         self._touched: dict[str, float] = {}  # host -> earliest time to send
         self._rests_until = 0.0
         self._full_report_at = 0.0
@@ -122,17 +124,10 @@ class Reporter:
         """Send a heartbeat for the agent and its hosts, with its unfinished builds."""
         asked_at = self._clock()
         try:
-            versions = self._heartbeats.report_services(
-                admin_context(),
-                self._agent,
-                sorted(self._trackers),
-                self._journal.unfinished_builds(),
-                service_version=CURRENT_VERSION,
-                run=self._run and dataclasses.replace(self._run, is_settled=self._is_settled()),
-            )
+            versions = self._report_services(asked_at)
         except exception.AgentNotAdmitted as error:
             with self._lock:
-                self._answered_at = None
+                self._answered_at = self._answer_asked_at = None
             self._admission.refused(str(error))
             return
         except exception.HostsNotApproved as error:
@@ -149,10 +144,32 @@ class Reporter:
         now = self._clock()
         with self._lock:
             is_back = self._is_back(now)
-            self._answered_at = now
+            self._answered_at, self._answer_asked_at = now, asked_at
         if is_back:
             self.touch_all()
             self._on_connected()
+
+    def _report_services(self, asked_at: float) -> dict[str, int]:
+        """Send a heartbeat, and another one if the cell takes it for one that came late."""
+        answered = self._answer_asked_at
+        try:
+            return self._send_heartbeat(None if answered is None else asked_at - answered)
+        except exception.HeartbeatTooLate as error:
+            LOG.info("%s, says the conductor; sending another one", error)
+            return self._send_heartbeat(None)
+
+    def _send_heartbeat(self, answered_seconds_ago: float | None) -> dict[str, int]:
+        return self._heartbeats.report_services(
+            admin_context(),
+            self._agent,
+            sorted(self._trackers),
+            self._journal.unfinished_builds(),
+            service_version=CURRENT_VERSION,
+            run=self._run
+            and dataclasses.replace(
+                self._run, is_settled=self._is_settled(), answered_seconds_ago=answered_seconds_ago
+            ),
+        )
 
     def report_end(self) -> None:
         """Tell the cell that this run has ended, so that another one may begin immediately."""

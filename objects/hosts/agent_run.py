@@ -12,6 +12,8 @@ class AgentRun:
     journal has one process at a time, so these have ended. ``nodes`` has the node UUID of one of
     its hosts. ``is_over`` says good-bye: another run may begin. It ``is_settled`` when nothing is
     on its hosts that the cell does not expect; until then a host that was down is not up again.
+    ``answered_seconds_ago`` is the time from its last heartbeat that was answered to this one, when
+    they were sent; None if it is unknown. It shows how long a heartbeat was on its way.
     """
 
     id: str
@@ -19,3 +21,4 @@ class AgentRun:
     nodes: Mapping[str, str] = field(default_factory=dict)
     is_over: bool = False
     is_settled: bool = True
+    answered_seconds_ago: float | None = None

@@ -37,7 +37,7 @@ class AgentsAPI(Interface):
         Missing records are created. ``builds`` (instance UUID -> attempt) are builds in progress:
         their leases are renewed. Of the runs of one agent, one at a time is admitted; one that
         ``is_over`` says good-bye. Answers as ``get_oldest_services``. Raises AgentNotAdmitted,
-        Conflict, HostsNotApproved, ServiceTooOld.
+        Conflict, HeartbeatTooLate, HostsNotApproved, ServiceTooOld.
         """
 
     @call(AGENT_ITSELF)

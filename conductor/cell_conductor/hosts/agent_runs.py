@@ -1,6 +1,6 @@
 """Admission of an agent's run: one at a time, and always with the hosts' recorded identity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -50,3 +50,20 @@ def check(
                 f"{run.nodes[host]}. Restore its identity, the file compute_id of its state "
                 "directory, or delete its service first.",
             )
+
+
+def check_in_time(
+    agent: str, run: AgentRun, contacts: Iterable[datetime], *, now: datetime, seconds_max: float
+) -> None:
+    """Raise HeartbeatTooLate for a heartbeat that was on its way for more than ``seconds_max``.
+
+    ``contacts`` are the times of this run's heartbeats until now. The last one that was answered is
+    among them, and the run says how long after that one it sent this one. So no clocks of two
+    machines are compared, and the estimated age is never more than the true one.
+    """
+    last = max(contacts, default=None)
+    if last is None or run.answered_seconds_ago is None:
+        return
+    seconds = (now - last).total_seconds() - run.answered_seconds_ago
+    if seconds > seconds_max:
+        raise exception.HeartbeatTooLate(agent=agent, seconds=seconds)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from oslo_config import cfg
 
 from armillary.db import Database
 from armillary.logs.outage_log import OutageLog
+from conductor.cell_conductor.hosts import agent_runs
 from conductor.cell_conductor.servicegroup import OPTION, ServiceGroupDriver
 from conductor.common.cell_db import models, services
 from conductor.common.clock import Clock, moment
@@ -68,12 +69,25 @@ class HostHeartbeats:
             row = known.get(host)
             if row is None or not _is_unchanged(row, agent, version, run_id, since):
                 return False
+        if run is not None:
+            self.check_in_time(agent, run, known)
 
         def record() -> bool:
             self._driver.record(hosts, int(now))
             return True
 
         return self._call(record) is True
+
+    def check_in_time(self, agent: str, run: AgentRun, known: Mapping[str, models.Service]) -> None:
+        """Raise HeartbeatTooLate for one that its agent no longer expects to be answered."""
+        own = {host: row for host, row in known.items() if row.run == run.id}
+        contacts = [at for row in own.values() if (at := services.last_contact(row)) is not None]
+        if own and self._driver.is_outside_database:
+            seen = self._call(lambda: self._driver.last_seen(own.keys()))
+            contacts += [moment(at_seconds) for at_seconds in (seen or {}).values()]
+        agent_runs.check_in_time(
+            agent, run, contacts, now=moment(self._now()), seconds_max=self._conf.report_interval
+        )
 
     def copy(self) -> None:
         """Bring the records of hosts that are up to date, in batches, before they are checked."""

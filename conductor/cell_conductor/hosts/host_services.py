@@ -112,8 +112,8 @@ class HostServices:
         The number of SQL statements does not depend on the number of hosts. Schedulers are updated
         only for new hosts and for those that were down. Raises Conflict, and stores nothing, when
         one of the hosts belongs to another agent that is alive; AgentNotAdmitted as
-        ``agent_runs.check``; HostsNotApproved if the message was signed and one is not this
-        agent's; ServiceTooOld; Invalid for invalid names.
+        ``agent_runs.check``; HeartbeatTooLate; HostsNotApproved if the message was signed and one
+        is not this agent's; ServiceTooOld; Invalid for invalid names.
         """
         _check_names(agent, hosts)
         check_version(agent, services.COMPUTE, version)
@@ -155,6 +155,7 @@ class HostServices:
         else:
             self.owners.check(session, signer, agent, hosts, known)
         if run is not None:
+            self._heartbeats.check_in_time(agent, run, known)
             agent_runs.check(
                 session, agent, run, known, now=now, down_time_seconds=self._conf.service_down_time
             )

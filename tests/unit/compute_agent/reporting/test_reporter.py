@@ -18,6 +18,7 @@ from compute_agent.reporting.reporter import (
 )
 from compute_agent.virt.driver import Readings
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from rpc.notifications import SILENT, Notifier
 from tests import builders
@@ -54,6 +55,7 @@ def make_reporter(
     *,
     plugins: Sequence[MonitorPlugin] = (),
     notifier: Notifier = SILENT,
+    run: AgentRun | None = None,
 ) -> Reporter:
     assert agent.journal is not None
     api = CellConductorAPI(agent.bus)
@@ -71,6 +73,7 @@ def make_reporter(
     return Reporter(
         agent.conf, journal=agent.journal, trackers=trackers, heartbeats=api, conductor=api,
         agent=AGENT, on_connected=contacts, clock=lambda: agent.now, notifier=notifier,
+        run=run,
     )  # fmt: skip
 
 
@@ -103,6 +106,35 @@ def test_a_heartbeat_that_is_not_answered_is_not_an_error(agent: Agent, reporter
     for _ in range(3):
         reporter.heartbeat()
     assert len(agent.conductor.heartbeats) == 1
+
+
+def test_a_heartbeat_says_how_long_ago_the_last_answered_one_was_sent(
+    agent: Agent, contacts: Contacts
+) -> None:
+    """So that the cell can tell one that came late; one that was not answered does not count."""
+    reporter = make_reporter(agent, contacts, run=AgentRun("run-1"))
+    reporter.heartbeat()
+    agent.now += 10
+    agent.bus.fail("report_services", oslo_messaging.MessagingTimeout("x"))
+    reporter.heartbeat()
+    agent.now += 15
+    reporter.heartbeat()
+    assert [run.answered_seconds_ago for run in agent.conductor.runs] == [None, 25.0]
+
+
+def test_an_agent_whose_heartbeat_was_taken_for_a_late_one_sends_another(
+    agent: Agent, contacts: Contacts
+) -> None:
+    """Without the time: the cell's records may be those of a backup."""
+    reporter = make_reporter(agent, contacts, run=AgentRun("run-1"))
+    reporter.heartbeat()
+    agent.now += 10
+    agent.bus.fail("report_services", exception.HeartbeatTooLate(agent=AGENT, seconds=3600))
+    reporter.heartbeat()
+    agent.now += 10
+    reporter.heartbeat()
+    told = [run.answered_seconds_ago for run in agent.conductor.runs]
+    assert told == [None, None, 10.0]
 
 
 def test_an_agent_whose_hosts_are_not_approved_says_so_once(

@@ -1,5 +1,7 @@
 """Runs of agents: of all processes with one name, one at a time is admitted."""
 
+import dataclasses
+
 import pytest
 
 from armillary import exception
@@ -15,6 +17,11 @@ SIGNED = pytest.mark.parametrize("signer", [None, SIGNER], ids=["unsigned", "sig
 
 def report(cell: Cell, run: AgentRun | None, signer: Signer | None = None) -> None:
     cell.services.report("agent", ["agent"], {}, version=CURRENT_VERSION, run=run, signer=signer)
+
+
+def answered_before(seconds: float) -> AgentRun:
+    """Return what the first run says in a heartbeat so long after its last answered one."""
+    return dataclasses.replace(FIRST, answered_seconds_ago=seconds)
 
 
 def is_up(cell: Cell) -> bool:
@@ -115,3 +122,36 @@ def test_a_run_with_another_identity_never_gets_the_host(cell: Cell) -> None:
     with pytest.raises(exception.AgentNotAdmitted, match=f"known as {node_uuid('agent')}, not"):
         report(cell, other)
     report(cell, own)
+
+
+@SIGNED
+def test_a_late_heartbeat_of_a_dead_agent_does_not_bring_its_host_back(
+    cell: Cell, signer: Signer | None
+) -> None:
+    """It waited for a conductor that was paused; the host stays down, as long as it is silent."""
+    report(cell, FIRST, signer)
+    cell.clock.advance(10)
+    report(cell, answered_before(10), signer)
+    cell.clock.advance(cell.conf.service_down_time + 1)
+    with pytest.raises(exception.HeartbeatTooLate):
+        report(cell, answered_before(10), signer)
+    assert not is_up(cell)
+
+
+@pytest.mark.parametrize("seconds", [10, 300], ids=["in time", "after an outage of conductors"])
+def test_a_heartbeat_that_was_just_sent_counts(cell: Cell, seconds: int) -> None:
+    """However long ago the last one was answered: its agent says so, too."""
+    report(cell, FIRST)
+    cell.clock.advance(seconds)
+    report(cell, answered_before(seconds))
+    assert is_up(cell)
+
+
+def test_an_agent_that_lives_is_heard_when_the_cell_s_records_are_older(cell: Cell) -> None:
+    """Such as after a restore from a backup: it asks again without saying when it was answered."""
+    report(cell, FIRST)
+    cell.clock.advance(3600)
+    with pytest.raises(exception.HeartbeatTooLate):
+        report(cell, answered_before(10))
+    report(cell, FIRST)
+    assert is_up(cell)

@@ -165,3 +165,31 @@ def test_a_host_of_an_agent_that_lives_is_not_given_to_another(
         driver.works = works
         with pytest.raises(exception.Conflict, match="managed by agent agent-1"):
             heartbeat(cell, agent="agent-2", run=AgentRun("run-2"))
+
+
+def test_a_late_heartbeat_is_refused_whether_the_store_has_its_host_or_not(
+    cell: Cell, driver: MemoryDriver
+) -> None:
+    """Also while the record is fresh enough that the store alone would take it."""
+    live(cell, minutes=1)
+    heartbeat(cell)
+    late = dataclasses.replace(RUN, answered_seconds_ago=INTERVAL_SECONDS)
+    cell.clock.advance(2 * INTERVAL_SECONDS + 1)
+    for _ in range(2):
+        with pytest.raises(exception.HeartbeatTooLate):
+            heartbeat(cell, run=late)
+        driver.seen.clear()
+
+
+def test_a_heartbeat_in_time_counts_while_its_host_is_in_the_store_alone(
+    cell: Cell, driver: MemoryDriver
+) -> None:
+    """The record is older than the last heartbeat; the store knows better."""
+    in_time = dataclasses.replace(RUN, answered_seconds_ago=INTERVAL_SECONDS)
+    for _ in range(2):
+        cell.clock.advance(INTERVAL_SECONDS)
+        heartbeat(cell, run=in_time)
+    cell.clock.advance(INTERVAL_SECONDS)
+    with counted_statements(cell.database) as statements:
+        heartbeat(cell, run=in_time)
+    assert all(each.startswith("SELECT") for each in statements)
