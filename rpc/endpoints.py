@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from armillary.context import RequestContext
 from armillary.idempotency import Records
+from armillary.renewals import Renewals
 from rpc.interface import Idempotent, Interface, Method
 from rpc.repeats import Handler, answering_repeats
 from rpc.wire.argument_types import argument_check
@@ -53,11 +54,13 @@ def wire_handlers_of(
     endpoints: Iterable[Any],
     serializer: ObjectSerializer,
     records: Records | None = None,
+    renewals: Renewals | None = None,
 ) -> dict[str, Handler]:
     """Return the handler of each declared method, for arguments and answers in wire form.
 
-    ``records`` keep the answers of methods that are idempotent by record. Raises TypeError as
-    :func:`handlers_of` does, and without the records that a method needs.
+    ``records`` keep the answers of methods that are idempotent by record; ``renewals`` as in
+    :func:`answering_repeats`. Raises TypeError as :func:`handlers_of` does, and without the records
+    that a method needs.
     """
     handlers = handlers_of(interface, endpoints)
     made = {
@@ -69,7 +72,7 @@ def wire_handlers_of(
         if records is None:
             raise TypeError(f"{interface.__name__} needs records of the answers of {name}")
         made[name] = answering_repeats(
-            interface.TOPIC, name, made[name], serializer.serialize_entity, records
+            interface.TOPIC, name, made[name], serializer.serialize_entity, records, renewals
         )
     return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import time
 import uuid
@@ -12,6 +14,7 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext
 from armillary.idempotency import IdempotencyRecord, Records, digest
+from armillary.renewals import Renewals
 
 Handler = Callable[..., Any]
 """Takes the context and, by name, the arguments of a message."""
@@ -36,20 +39,24 @@ def answering_repeats(
     handler: Handler,
     serialize: Callable[[RequestContext, Any], Any],
     records: Records,
+    renewals: Renewals | None = None,
 ) -> Handler:
     """Wrap the handler of a method: a repeat gets the stored answer, or the stored refusal.
 
-    Arguments and answers are in wire form.
+    Arguments and answers are in wire form. With ``renewals``, the record of a call is renewed while
+    it is handled, so that a repeat need not wait long after the death of a process.
     """
+    is_renewed = renewals is not None
 
     def handle(context: RequestContext, /, **arguments: Any) -> Any:
         key = digest(context.request_id, topic, method, _sender(context), arguments)
         delivery = uuid.uuid4().hex
-        record = _begun(records, key, context, delivery)
+        record = _begun(records, key, context, delivery, is_renewed=is_renewed)
         if not record.is_new:
             return _again(method, topic, record)
         try:
-            answer = serialize(context, handler(context, **arguments))
+            with _renewed(renewals, lambda: records.renew(key, delivery)):
+                answer = serialize(context, handler(context, **arguments))
         except Exception as error:
             if not _is_refusal(error):
                 records.abandon(key, delivery)
@@ -62,21 +69,32 @@ def answering_repeats(
     return handle
 
 
+def _renewed(
+    renewals: Renewals | None, renew: Callable[[], None]
+) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext() if renewals is None else renewals.during(renew)
+
+
 def _sender(context: RequestContext) -> list[str | None]:
     """Return what another process that repeats a call signs as, too."""
     signer = context.signer
     return [] if signer is None else [signer.role, signer.scope]
 
 
-def _begun(records: Records, key: str, context: RequestContext, delivery: str) -> IdempotencyRecord:
+def _begun(
+    records: Records, key: str, context: RequestContext, delivery: str, *, is_renewed: bool
+) -> IdempotencyRecord:
     """Return the record of a call; wait while its first time is being handled."""
+    begin = functools.partial(
+        records.begin, key, request_id=context.request_id, handler=delivery, is_renewed=is_renewed
+    )
     waited, tries = 0.0, 0
-    record = records.begin(key, request_id=context.request_id, handler=delivery)
+    record = begin()
     while not record.is_new and record.answer is None and waited < WAIT_SECONDS_MAX:
         seconds = _WAIT.seconds(tries)
         time.sleep(seconds)
         waited, tries = waited + seconds, tries + 1
-        record = records.begin(key, request_id=context.request_id, handler=delivery)
+        record = begin()
     return record
 
 

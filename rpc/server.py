@@ -12,6 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.idempotency import Records
+from armillary.renewals import Renewals
 from rpc.authority import BASE_NAMESPACE
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
@@ -63,7 +64,7 @@ class _DeclaredMethods:
         records: Records | None,
     ) -> None:
         self.target = oslo_messaging.Target(version=interface.VERSION)
-        handlers = wire_handlers_of(interface, endpoints, serializer, records)
+        handlers = wire_handlers_of(interface, endpoints, serializer, records, Renewals())
         for name, handler in handlers.items():
             setattr(self, name, _exposed(_without_inner_details(interface, name, handler)))
 

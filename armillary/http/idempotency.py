@@ -24,13 +24,8 @@ from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
 from armillary.http.call import Document
-from armillary.idempotency import (
-    HANDLED_SECONDS_MAX,
-    RENEWED_SECONDS_MAX,
-    IdempotencyRecord,
-    Records,
-    digest,
-)
+from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord, Records, digest
+from armillary.renewals import Renewals
 
 LOG = logging.getLogger(__name__)
 
@@ -46,9 +41,6 @@ _SECRET_FIELDS = frozenset({"adminPass", "private_key", "link", "url"})
 """Of answers: a server's password, a made key, the one-time links to both kinds of consoles."""
 _LATER_CHANGES_MAX = 1000
 _LATER_BACKOFF = Backoff(0.2, 2.0)
-RENEWAL_SECONDS = RENEWED_SECONDS_MAX / 4
-"""Seconds between two renewals of the record of a request that takes so long."""
-
 _NOT_STORED = "The answer cannot be stored for repeats of its request"
 
 _STORED_HEADERS = ("content-type", "location")
@@ -70,7 +62,7 @@ class Idempotency:
         self._records_of = records_of
         self._read_body = read_body
         self._later = _LaterChanges()
-        self._renewals = _Renewals()
+        self._renewals = Renewals()
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: Document
@@ -112,7 +104,7 @@ class Idempotency:
         req.context.answer_once = _AnswerOnce(
             records, record_key, handler, cipher, self._later, is_secret=is_secret
         )
-        self._renewals.add(req.context.answer_once)
+        self._renewals.add(req.context.answer_once, lambda: records.renew(record_key, handler))
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
@@ -189,13 +181,6 @@ class _AnswerOnce:
         self._handler = handler
         self._cipher = cipher
 
-    def renew(self) -> None:
-        """Store that the request is still being handled, if the records can be reached."""
-        try:
-            self._records.renew(self._record_key, self._handler)
-        except exception.ArmillaryError as error:
-            LOG.info("The record of a request in progress was not renewed: %s", error)
-
     def answered(self, resp: falcon.Response) -> None:
         """Store an answer to what was carried out; what was refused changed nothing."""
         change = self._change_for(resp)
@@ -223,42 +208,6 @@ class _AnswerOnce:
             body = json.dumps(_without_secrets(json.loads(body))).encode()
         answer = {"status": resp.status_code, "headers": headers, "body": body.decode()}
         return self._cipher.encrypt(json.dumps(answer).encode()).decode()
-
-
-class _Renewals:
-    """Renews the records of the requests that this process handles, from a thread of its own.
-
-    So a repeat need not wait long when the process of its first time has died.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._handled: dict[_AnswerOnce, float] = {}
-        self._is_running = False
-
-    def add(self, once: _AnswerOnce) -> None:
-        with self._lock:
-            self._handled[once] = time.monotonic() + RENEWAL_SECONDS
-            is_started, self._is_running = self._is_running, True
-        if not is_started:
-            threading.Thread(target=self._renew_on, name="renewals", daemon=True).start()
-
-    def end(self, once: _AnswerOnce) -> None:
-        with self._lock:
-            self._handled.pop(once, None)
-
-    def _renew_on(self) -> None:
-        """Renew while there are requests; the next one starts another thread."""
-        while True:
-            time.sleep(RENEWAL_SECONDS)
-            with self._lock:
-                self._is_running = bool(self._handled)
-                if not self._is_running:
-                    return
-                now = time.monotonic()
-                due = [once for once, at in self._handled.items() if at <= now]
-            for once in due:
-                once.renew()
 
 
 def _checked(sent: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from armillary import exception
+from armillary.db.changes_once import ChangeOnce
 from placement.ledger.allocation_transaction import (
     ANY,
     UNKNOWN_TYPE,
@@ -23,12 +24,13 @@ class ConsumerWriter:
     def __init__(self, commit: LedgerCommit) -> None:
         self._commit = commit
 
-    def put(self, writes: Sequence[ConsumerWrite]) -> None:
+    def put(self, writes: Sequence[ConsumerWrite], *, once: ChangeOnce | None = None) -> None:
         """Write all consumers, or none; what one gives up, another may take.
 
-        Raises as ``AllocationTransaction.settle`` does; ``Invalid`` if there are too many.
+        Does nothing if that was done ``once``. Raises as ``AllocationTransaction.settle`` does;
+        ``Invalid`` if there are too many.
         """
-        self.reshape({}, writes)
+        self.reshape({}, writes, once=once)
 
     def delete(self, consumer: str) -> None:
         """Delete all allocations of a consumer. Raises ``ConsumerNotFound`` if it has none."""
@@ -44,10 +46,12 @@ class ConsumerWriter:
         self,
         inventories: Mapping[str, tuple[int, Mapping[str, Inventory]]],
         writes: Sequence[ConsumerWrite],
+        *,
+        once: ChangeOnce | None = None,
     ) -> None:
         """Write providers (UUID -> its generation, all its inventories) and consumers.
 
-        Atomic; raises as ``put`` does.
+        Atomic; does nothing if that was done ``once``. Raises as ``put`` does.
         """
         self._commit.check_size("inventories", len(inventories))
         self._commit.check_size("consumers", len(writes))
@@ -60,5 +64,6 @@ class ConsumerWriter:
             consumers=[write.consumer_uuid for write in writes],
             providers=[*shapes, *(provider for write in writes for provider in write.allocations)],
             classes=classes,
+            once=once,
         )
         self._commit.submit(work)

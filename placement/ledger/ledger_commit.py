@@ -1,5 +1,6 @@
 """Commits of ledger work: serialised, with concurrent callers sharing a transaction."""
 
+import calendar
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.concurrency.group_commit import GroupCommit
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from placement.db import allocations
 from placement.ledger.ledger import Ledger
 
@@ -22,7 +24,7 @@ class Work:
     ``classes`` are the resource classes whose existence it must know, ``groups`` the server groups
     whose members it must know beside those of the consumers; ``hosts`` are names whose providers'
     owners it must know; ``is_by_cell`` means that it needs to know which providers without an owner
-    share.
+    share. What was done ``once`` is not done again; its result is None.
     """
 
     apply: Callable[[Ledger], Any]
@@ -32,6 +34,7 @@ class Work:
     groups: Iterable[str] = ()
     hosts: Iterable[str] = ()
     is_by_cell: bool = False
+    once: ChangeOnce | None = None
 
 
 class LedgerCommit:
@@ -87,14 +90,21 @@ class LedgerCommit:
             hosts={name for work in group for name in work.hosts},
             is_by_cell=any(work.is_by_cell for work in group),
         )
-        outcomes = [_outcome(work, ledger) for work in group]
-        allocations.store(session, ledger, epoch, self._clock())
+        now = self._clock()
+        outcomes = [_outcome(session, work, ledger, now) for work in group]
+        allocations.store(session, ledger, epoch, now)
         return outcomes
 
 
-def _outcome(work: Work, ledger: Ledger) -> Any:
+def _outcome(session: Session, work: Work, ledger: Ledger, now: dt.datetime) -> Any:
     """Return the result of the work, or its error, so that the others continue."""
+    once = work.once
+    if once is not None and once.find(session) is not None:
+        return None
     try:
-        return work.apply(ledger)
+        result = work.apply(ledger)
     except exception.ArmillaryError as error:
         return error
+    if once is not None:
+        once.note(session, "", now=calendar.timegm(now.timetuple()))
+    return result

@@ -1,5 +1,6 @@
 """Inventories of single providers, as written by their owners."""
 
+import calendar
 import datetime as dt
 import logging
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from placement.db import epochs, providers
 from placement.db import inventories as queries
 from placement.db import names as name_queries
@@ -65,15 +67,28 @@ class InventoryWriter:
 
         return self._write(provider, edit, generation)
 
-    def create_one(self, provider: str, resource_class: str, inventory: Inventory) -> Holdings:
-        """Add an inventory. Raises ``ResourceClassNotFound``, ``InventoryExists``."""
+    def create_one(
+        self,
+        provider: str,
+        resource_class: str,
+        inventory: Inventory,
+        *,
+        once: ChangeOnce | None = None,
+    ) -> Holdings:
+        """Add an inventory, unless it was added ``once``.
+
+        Raises ``ResourceClassNotFound``, ``InventoryExists``; ``InventoryNotFound`` if it was added
+        once and is gone.
+        """
 
         def edit(holdings: Holdings) -> dict[str, Inventory]:
             if resource_class in holdings.inventories:
                 raise exception.InventoryExists(provider=provider, resource_class=resource_class)
             return {**holdings.inventories, resource_class: inventory}
 
-        return self._write(provider, edit)
+        holdings = self._write(provider, edit, once=once)
+        _check_has(holdings, resource_class)
+        return holdings
 
     def delete_one(self, provider: str, resource_class: str) -> Holdings:
         """Remove an inventory. Raises ``InventoryNotFound``, ``InventoryInUse``."""
@@ -90,10 +105,19 @@ class InventoryWriter:
         """Remove all inventories. Raises ``InventoryInUse``."""
         return self._write(provider, lambda _: {})
 
-    def _write(self, provider: str, edit: _Edit, generation: int | None = None) -> Holdings:
+    def _write(
+        self,
+        provider: str,
+        edit: _Edit,
+        generation: int | None = None,
+        *,
+        once: ChangeOnce | None = None,
+    ) -> Holdings:
         def write(session: Session) -> Holdings:
             epoch, now = epochs.lock(session), self._clock()
             before = _get(session, provider)
+            if once is not None and once.find(session) is not None:
+                return before
             if generation is not None:
                 _check_generation(before, generation)
             after = edit(before)
@@ -102,6 +126,8 @@ class InventoryWriter:
             queries.store(session, [(before.id, before.inventories, after)], now)
             providers.touch(session, [before.id], epoch, now)
             epochs.publish_facts(session, epoch)
+            if once is not None:
+                once.note(session, before.uuid, now=calendar.timegm(now.timetuple()))
             return Holdings(before.id, before.uuid, before.generation + 1, now, after, before.used)
 
         holdings = self._database.run_in_writer(write)

@@ -1,5 +1,6 @@
 """Resource classes: standard ones, which always exist, and custom ones."""
 
+import calendar
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from placement.db import epochs, providers
 from placement.db import names as queries
 from placement.db.names import NameRow
@@ -52,19 +54,24 @@ class ResourceClasses:
         """Return the unknown names among these, sorted."""
         return self._database.read(queries.missing_classes, class_names)
 
-    def create(self, name: str) -> None:
-        """Create a resource class. Raises ``ResourceClassExists``."""
-        if not self.ensure(name):
+    def create(self, name: str, *, once: ChangeOnce | None = None) -> None:
+        """Create a resource class. Raises ``ResourceClassExists``, unless it was made ``once``."""
+        if not self.ensure(name, once=once):
             raise exception.ResourceClassExists(resource_class=name)
 
-    def ensure(self, name: str) -> bool:
-        """Create a resource class unless it exists; return whether it was created."""
+    def ensure(self, name: str, *, once: ChangeOnce | None = None) -> bool:
+        """Create a resource class unless it exists; return whether it was created, or ``once``."""
 
         def write(session: Session) -> bool:
             epochs.lock(session)
+            if once is not None and once.find(session) is not None:
+                return True
             if queries.find_class(session, name):
                 return False
-            queries.class_ids(session, [name], self._clock())
+            now = self._clock()
+            queries.class_ids(session, [name], now)
+            if once is not None:
+                once.note(session, name, now=calendar.timegm(now.timetuple()))
             return True
 
         return self._database.run_in_writer(write)

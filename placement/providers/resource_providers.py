@@ -1,5 +1,6 @@
 """Single providers with their trees and aggregates, as read and written by the REST API."""
 
+import calendar
 import datetime as dt
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from armillary.names.identifiers import is_uuid
 from placement.db import aggregates, epochs
 from placement.db import provider_tree as tree
@@ -63,8 +65,10 @@ class ResourceProviders:
             found = frozenset(ids)
             return [item for item in tree.list_records(session, filters) if item.id in found]
 
-    def create(self, uuid: str, name: str, parent: str | None = None) -> ProviderRecord:
-        """Create a provider with generation 0.
+    def create(
+        self, uuid: str, name: str, parent: str | None = None, *, once: ChangeOnce | None = None
+    ) -> ProviderRecord:
+        """Create a provider with generation 0, or return the one that was made ``once``.
 
         Raises ``Invalid`` for the name, ``ResourceProviderExists``, ``ProviderParentRefused``.
         """
@@ -75,6 +79,9 @@ class ResourceProviders:
 
         def write(session: Session, is_again: bool) -> ProviderRecord:
             epoch = epochs.lock(session)
+            made = None if once is None else once.find(session)
+            if made is not None:
+                return _get(session, made)
             present = _find(session, uuid)
             if present and is_again and (present.name, present.parent_provider_uuid) == (
                 name, parent
@@ -86,7 +93,10 @@ class ResourceProviders:
             if present:
                 raise exception.ResourceProviderExists(field="uuid", value=uuid)
             _check_unique(session, uuid, name)
-            tree.insert(session, uuid=uuid, name=name, parent=above, epoch=epoch, now=self._clock())
+            now = self._clock()
+            tree.insert(session, uuid=uuid, name=name, parent=above, epoch=epoch, now=now)
+            if once is not None:
+                once.note(session, uuid, now=calendar.timegm(now.timetuple()))
             return _get(session, uuid)
 
         return self._write(write)

@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 
+from armillary.db.changes_once import ChangeOnce
 from armillary.http import call
 from armillary.http.dispatch import Action
 from armillary.http.own_origin import own_origin
@@ -31,21 +32,29 @@ class Call(call.Call[AppState]):
     ``query`` has every parameter with all its values, in order; ``body`` is the parsed JSON.
     ``root`` is the path below which the API is mounted, such as ``/placement`` or nothing;
     ``origin`` the address that the request arrived at, such as ``http://controller:8778``.
+    ``is_keyed``: it has an Idempotency-Key.
     """
 
     root: str
     origin: str
+    is_keyed: bool = False
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
         origin = fields["site"].link_prefix or own_origin(req.env)
-        return cls(root=req.root_path, origin=origin, **fields)
+        is_keyed = getattr(req.context, "answer_once", None) is not None
+        return cls(root=req.root_path, origin=origin, is_keyed=is_keyed, **fields)
 
     @property
     def engine(self) -> PlacementEngine:
         """The engine of this process."""
         return self.site.engine
+
+    @property
+    def once(self) -> ChangeOnce | None:
+        """The change of this request, for writers that make it once; None without a key."""
+        return ChangeOnce.of(self.context, "rest") if self.is_keyed else None
 
     def parameter(self, name: str) -> str | None:
         """Return the last value of a query parameter, None if it was not sent."""

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import metadata_seq
 from conductor.super_conductor.db.catalogue import aggregates
-from conductor.super_conductor.db.changes_once import ChangeOnce
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import Aggregate, AggregateChanges

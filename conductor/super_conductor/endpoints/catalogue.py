@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db.catalogue import flavors, images, key_pairs
 from conductor.super_conductor.db.catalogue import quotas as quotas_db
-from conductor.super_conductor.db.changes_once import ChangeOnce
 from objects.flavor import Flavor
 from objects.images.image_record import ImageRecord
 from objects.key_pair import KeyPair

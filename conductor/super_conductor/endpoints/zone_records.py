@@ -9,8 +9,8 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.db.changes_once import ChangeOnce
 from conductor.common.clock import moment
-from conductor.super_conductor.db.changes_once import ChangeOnce
 from conductor.super_conductor.db.zones import zone_records
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 

@@ -77,7 +77,7 @@ def delete(call: Call) -> Answer:
 def write(call: Call, writes: list[ConsumerWrite]) -> None:
     """Write consumers; raise status 400 for unknown names."""
     try:
-        call.engine.consumer_writes.put(writes)
+        call.engine.consumer_writes.put(writes, once=call.once)
     except exception.ResourceProviderNotFound as error:
         raise errors.bad_request(no_provider(error)) from error
     except exception.ResourceClassNotFound as error:

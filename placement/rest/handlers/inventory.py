@@ -56,7 +56,7 @@ def create(call: Call) -> Answer:
     provider, name = call.path["uuid"], call.body["resource_class"]
     inventory = parse(call, call.body, "create")
     try:
-        holdings = call.engine.inventories.create_one(provider, name, inventory)
+        holdings = call.engine.inventories.create_one(provider, name, inventory, once=call.once)
     except exception.ResourceClassNotFound as error:
         raise errors.bad_request(
             f"Unable to create inventory for resource provider {provider}: {error}"

@@ -16,7 +16,7 @@ def reshape(call: Call) -> Answer:
     """Replace inventories of providers and allocations of consumers, atomically."""
     writes = allocation.parse_all(call, call.body["allocations"])
     try:
-        call.engine.consumer_writes.reshape(_shapes(call), writes)
+        call.engine.consumer_writes.reshape(_shapes(call), writes, once=call.once)
     except exception.ResourceProviderNotFound as error:
         raise errors.bad_request(str(error), errors.PROVIDER_NOT_FOUND) from error
     except exception.ResourceClassNotFound as error:

@@ -29,7 +29,7 @@ def create(call: Call) -> Answer:
     """Create a resource class."""
     name = call.body["name"]
     try:
-        call.engine.resource_classes.create(name)
+        call.engine.resource_classes.create(name, once=call.once)
     except exception.ResourceClassExists as error:
         raise errors.conflict(f"Conflicting resource class already exists: {name}") from error
     return Answer(status=201, headers=_location(call, name))

@@ -56,6 +56,7 @@ def create(call: Call) -> Answer:
         _uuid(wanted.get("uuid")) or str(uuid.uuid4()),
         wanted["name"],
         _uuid(wanted.get("parent_provider_uuid")),
+        once=call.once,
     )
     headers = {"Location": call.location(_path(record))}
     if call.version < BODY_OF_CREATE_SINCE:

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from armillary import renewals
 from armillary.context import RequestContext, Signer
 from rpc.repeats import answering_repeats
+from tests.fixtures.asking import wait_for
 from tests.fixtures.super_conductor.idempotency import MemoryRecords
 
 WORLD = Signer("world-ctl", "parent_zone", "world")
@@ -39,3 +41,21 @@ def test_a_repeat_is_answered_to_the_sender_alone(signer: Signer | None, is_repe
         context.signer = each
         assert repeats(context, name="web") == "the password of web"
     assert len(handled) == (1 if is_repeat else 2)
+
+
+def test_the_record_of_a_call_is_renewed_while_it_is_handled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A repeat is handled soon after the death of a process, and not beside a slow first time."""
+    monkeypatch.setattr(renewals, "RENEWAL_SECONDS", 0.01)
+    records = MemoryRecords()
+
+    def handler(context: RequestContext) -> str:
+        wait_for(lambda: len(records.renewed) > 1, "the record is renewed", 10, 0.01)
+        return "done"
+
+    handle = answering_repeats(
+        "zone", "slow", handler, lambda _context, answer: answer, records, renewals.Renewals()
+    )
+    assert handle(RequestContext(request_id="req-1")) == "done"
+    assert {key for key, _handler in records.renewed} == set(records.records)

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from falcon import testing
 
-from armillary import exception
+from armillary import exception, renewals
 from armillary.context import RequestContext
-from armillary.http import idempotency
 from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers
 from objects.key_pair import KeyPair
@@ -199,7 +198,7 @@ def test_a_record_is_renewed_while_its_request_is_handled(
     api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no longer; a failed renewal is followed by the next one."""
-    monkeypatch.setattr(idempotency, "RENEWAL_SECONDS", 0.01)
+    monkeypatch.setattr(renewals, "RENEWAL_SECONDS", 0.01)
     create, renewed = conductor.create_server_group, conductor.idempotency.renewed
     fail_once(monkeypatch, conductor.idempotency, "renew", exception.RpcUnavailable(reason="away"))
 

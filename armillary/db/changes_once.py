@@ -10,14 +10,18 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
-from armillary.db import idempotency
+from armillary.db.idempotency import TABLE
 from armillary.idempotency import digest
-from conductor.super_conductor.db import models
 
 T = TypeVar("T")
+
+_COLUMNS = ("request_key", "fingerprint", "request_id", "begun_at", "answer")
+_RECORDS = sa.table(TABLE, *map(sa.column, _COLUMNS))
+"""The idempotency records of the database, whichever it is."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +50,19 @@ class ChangeOnce:
 
         ``name`` returns what ``get`` is given: it must not be what others can change.
         """
-        model = models.IdempotencyRecord
-        known = idempotency.answers_of(session, model, [self.key])
-        if known:
-            return get(known[self.key])
+        known = self.find(session)
+        if known is not None:
+            return get(known)
         made = change()
-        idempotency.add_answers(session, model, {self.key: (self.request_id, name(made))}, now)
+        self.note(session, name(made), now=now)
         return made
+
+    def find(self, session: Session) -> str | None:
+        """Return the name of what the change made, None if it was not made yet."""
+        query = sa.select(_RECORDS.c.answer).where(_RECORDS.c.request_key == self.key)
+        return session.scalar(query)
+
+    def note(self, session: Session, name: str, *, now: float) -> None:
+        """Store that the change was made, and the name of what it made."""
+        values = (self.key, "", self.request_id, now, name)
+        session.execute(sa.insert(_RECORDS).values(dict(zip(_COLUMNS, values, strict=True))))
