@@ -34,11 +34,22 @@ MESSAGE_OF_STATUS = {
     404: "There is nothing at this path.",
     405: "The path does not support this method; the header Allow lists those that it supports.",
     500: "An unexpected error occurred. Report the request id {request_id} to the administrators.",
-    503: "A part of the service is unavailable. Try again later. Request id: {request_id}.",
-    504: "The request timed out: it may have been executed or not. Check before you repeat it. "
-    "Request id: {request_id}.",
+    503: "A part of the service is unavailable{which}. Try again later. Request id: {request_id}.",
+    504: "The request timed out{why}: it may have been executed or not. Check before you repeat "
+    "it. Request id: {request_id}.",
 }
-READ_TIMED_OUT = "The request timed out; it changes nothing. Try again. Request id: {request_id}."
+READ_TIMED_OUT = (
+    "The request timed out{why}; it changes nothing. Try again. Request id: {request_id}."
+)
+SERVICE_OF_TOPIC = {
+    "cell_conductor": "the conductor of a cell",
+    "compute": "the agent of a host",
+    "conductor": "the super conductor",
+    "placement": "placement",
+    "scheduler": "the scheduler",
+    "zone": "a zone",
+}
+"""Names of services that did not answer, by the topic of the message."""
 READS = frozenset({"GET", "HEAD"})
 
 
@@ -67,7 +78,7 @@ def write(
         detail = without_host_details(detail, hosts) if hosts else detail
     if status == 405 and req.env["PATH_INFO"].endswith("/"):
         status, detail = 404, None
-    respond(req, resp, status, detail, fault)
+    respond(req, resp, status, detail, error, fault)
 
 
 def _hosts_of(error: BaseException | None) -> Iterator[str]:
@@ -88,16 +99,37 @@ def respond(
     resp: falcon.Response,
     status: int,
     detail: str | None,
+    error: Exception,
     document: Callable[[int, str], Document],
 ) -> None:
     """Write an error response, whose document is made of its status and message."""
     resp.status = falcon.code_to_http_status(status)
-    resp.data = json.dumps(document(status, detail or _message(req, status))).encode()
+    resp.data = json.dumps(document(status, detail or _message(req, status, error))).encode()
     resp.content_type = falcon.MEDIA_JSON
 
 
-def _message(req: falcon.Request, status: int) -> str:
+def _message(req: falcon.Request, status: int, error: Exception) -> str:
     message = MESSAGE_OF_STATUS.get(status) or HTTPStatus(status).phrase
     if status == HTTPStatus.GATEWAY_TIMEOUT and req.method in READS:
         message = READ_TIMED_OUT
-    return message.format(request_id=request_id(req))
+    service = _silent_service(error, names_all=_is_admin(req))
+    return message.format(
+        request_id=request_id(req),
+        which=f": {service}" if service else "",
+        why=f" because {service} did not answer" if service else "",
+    )
+
+
+def _silent_service(error: Exception, *, names_all: bool) -> str | None:
+    """Return the name of the service that did not answer, None if the error does not tell it.
+
+    Only administrators are told which cell or zone it was.
+    """
+    match error:
+        case exception.Unavailable(kwargs={"topic": topic}) if topic in SERVICE_OF_TOPIC:
+            return SERVICE_OF_TOPIC[topic]
+        case exception.CellUnavailable(kwargs={"cell": cell}):
+            return f"cell {cell}" if names_all else "a cell"
+        case exception.ZoneUnavailable(kwargs={"zone": zone}):
+            return f"zone {zone}" if names_all else "a zone"
+    return None

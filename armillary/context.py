@@ -36,6 +36,7 @@ class RequestContext(oslo_context.RequestContext):
     Neither is sent. ``traceparent`` is the span of a trace that caused the request, if any.
     ``parent_zone`` is the parent zone that a request came from, as its signature proves it; it is
     sent as ``asked_by``, what the sender says, which only the zone endpoint reads.
+    ``answer_within_seconds`` is how long the caller of an outgoing call waits: ``rpc.deadlines``.
     """
 
     FROM_DICT_EXTRA_KEYS = [  # noqa: RUF012 - a list in the base class
@@ -58,6 +59,7 @@ class RequestContext(oslo_context.RequestContext):
         self.traceparent = traceparent
         self.asked_by = asked_by
         self.parent_zone: str | None = None
+        self.answer_within_seconds: float | None = None
         self.signer: Signer | None = None
         self.refused_parts: list[str] = []
         self._is_made = True

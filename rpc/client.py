@@ -9,7 +9,7 @@ import oslo_messaging
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.metrics import tracing
-from rpc import authority, send_limit
+from rpc import authority, deadlines, send_limit
 from rpc.authority import BASE_NAMESPACE
 from rpc.interface import Interface, Method
 from rpc.signing.message_signer import MayAnswer
@@ -102,15 +102,15 @@ class RpcClient:
                 version=version, server=server, fanout=kind.reaches_all or None
             )
             return self._sent(context, name, 0, lambda: prepared.cast(context, name, **arguments))
-        timeout = timeout_seconds or min(
-            self._timeout_seconds, method.timeout_seconds or self._timeout_seconds
+        timeout = deadlines.shortened(
+            timeout_seconds
+            or min(self._timeout_seconds, method.timeout_seconds or self._timeout_seconds)
         )
+        asked = deadlines.answered_within(context, timeout)
         prepared = self._client.prepare(
             version=version, server=server, timeout=timeout, transport_options=_TO_A_QUEUE
         )
-        answer = self._sent(
-            context, name, timeout, lambda: prepared.call(context, name, **arguments)
-        )
+        answer = self._sent(context, name, timeout, lambda: prepared.call(asked, name, **arguments))
         try:
             return method.decode_answer(answer, partial(self._serializer.rebuild, context))
         except exception.Invalid as error:
@@ -155,7 +155,7 @@ class RpcClient:
             raise exception.RpcNotConfirmed(method=method, topic=self._topic) from error
         except oslo_messaging.MessagingTimeout as error:
             raise exception.RpcTimeout(
-                method=method, topic=self._topic, timeout_seconds=timeout_seconds
+                method=method, topic=self._topic, timeout_seconds=round(timeout_seconds, 1)
             ) from error
         except oslo_messaging.MessageUndeliverable as error:
             raise exception.RpcUnavailable(

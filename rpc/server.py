@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.idempotency import Records
 from armillary.renewals import Renewals
+from rpc import deadlines
 from rpc.authority import BASE_NAMESPACE
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
@@ -133,7 +134,7 @@ class RpcServer:
             **_server_options(executor),
         )
         dispatcher = self._server.dispatcher
-        timed = ServerTimes(topic).timed(dispatcher.dispatch)
+        timed = ServerTimes(topic).timed(deadlines.kept(dispatcher.dispatch))
         if message_signer is None:
             dispatcher.dispatch = dispatch.unverified(topic, timed)
         else:

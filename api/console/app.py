@@ -86,4 +86,4 @@ def make_app(conf: cfg.ConfigOpts, access: Access, *, sessions: Sessions, guard:
 def _write_error(
     req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
 ) -> None:
-    errors.respond(req, resp, status, detail, lambda _status, message: {"message": message})
+    errors.respond(req, resp, status, detail, error, lambda _status, message: {"message": message})

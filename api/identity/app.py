@@ -59,7 +59,7 @@ def _write_error(
     req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
 ) -> None:
     """Write an error response in Keystone's form."""
-    errors.respond(req, resp, status, detail, _error_document)
+    errors.respond(req, resp, status, detail, error, _error_document)
 
 
 def _error_document(status: int, message: str) -> Document:

@@ -8,7 +8,8 @@ _RPC: list[cfg.Opt] = [
     cfg.IntOpt(
         "response_timeout_seconds", default=60, min=1, max=3600,
         help="Seconds that a call waits for its response. After that its outcome is unknown and "
-            "the caller reconciles.",
+            "the caller reconciles. A call made while another one is handled waits for nine tenths "
+            "of the time left to that one at most, so that its error arrives in time.",
     ),
     cfg.IntOpt(
         "long_timeout_seconds", default=300, min=1, max=7200,

@@ -29,13 +29,15 @@ _SILENCE = (exception.RpcTimeout, exception.RpcUnavailable)
 class Link:
     """One bus and its workers. ``lost`` makes the error from the reason why there is no answer.
 
-    ``logger`` logs outages of ``title``; ``name`` is the prefix of the threads' names.
+    ``topic`` is that of the peer. ``logger`` logs outages of ``title``; ``name`` is the prefix of
+    the threads' names.
     """
 
     def __init__(
         self,
         bus: Bus,
         *,
+        topic: str,
         name: str,
         title: str,
         workers: int,
@@ -43,6 +45,7 @@ class Link:
         lost: Callable[[str], exception.Unavailable],
     ) -> None:
         self._bus = bus
+        self._topic = topic
         self._lost = lost
         self._workers = WorkerPool(workers, name, queue_size_max=_QUEUE_SIZE_MAX)
         self._outage = OutageLog(logger, title)
@@ -71,13 +74,29 @@ class Link:
         self._outage.failed(reason)
         return self._lost(reason)
 
+    def unanswered(self, error: exception.Unavailable) -> exception.Unavailable:
+        """Return the error for a request that failed because a service did not answer.
+
+        If that was not the peer itself but another service that it asked, its topic is kept.
+        """
+        if self.is_silence(error):
+            return self.silent(error.message)
+        self.answered()
+        made = self._lost(error.message)
+        made.kwargs["topic"] = error.kwargs.get("topic")
+        return made
+
+    def is_silence(self, error: BaseException | None) -> bool:
+        """Return whether an error says that the peer itself did not answer."""
+        return isinstance(error, _SILENCE) and error.kwargs.get("topic") == self._topic
+
     def close(self) -> None:
         self._workers.shutdown(0)
         self._bus.close()
 
     def _note_answer(self, future: Future[Any]) -> None:
         """Record an answer, even if the caller no longer waits for it."""
-        if not future.cancelled() and not isinstance(future.exception(), _SILENCE):
+        if not future.cancelled() and not self.is_silence(future.exception()):
             self.is_silent = False
 
 
@@ -132,6 +151,6 @@ class Asked(Generic[T]):
             self._future.cancel()
             raise self._link.silent("no answer in time") from error
         except _SILENCE as error:
-            raise self._link.silent(error.message) from error
+            raise self._link.unanswered(error) from error
         self._link.answered()
         return result

@@ -12,6 +12,7 @@ from armillary import exception
 from armillary.context import RequestContext, Signer
 from armillary.metrics import tracing
 from objects.base import ArmillaryObject, Primitive
+from rpc.deadlines import ANSWER_WITHIN
 from rpc.timing import SENT_AT
 from rpc.wire.declared_objects import Declared
 
@@ -120,6 +121,8 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def serialize_context(self, context: RequestContext) -> dict[str, object]:
         found: dict[str, object] = {**context.to_dict(), SENT_AT: time.time()}
+        if context.answer_within_seconds is not None:
+            found[ANSWER_WITHIN] = context.answer_within_seconds
         if tracing.is_on():
             found[tracing.HEADER] = tracing.traceparent() or context.traceparent
         return found

@@ -15,6 +15,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
+from rpc import deadlines
 from scheduler.plugins import plugin_calls
 from scheduler.plugins.plugin_calls import Call
 
@@ -67,7 +68,7 @@ class PluginTimeouts:
             return decide()
 
         try:
-            future = self._pool.submit(decide_in_context)
+            future = self._pool.submit(deadlines.carried(decide_in_context))
         except WorkerPoolFull as error:
             raise exception.Unavailable(reason="too many requests are waiting") from error
         return self._wait(future)

@@ -20,6 +20,7 @@ from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.peer_link import Asked, Link, Links
 from objects.cell_mapping import CellMapping
+from rpc import deadlines
 from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
@@ -68,6 +69,7 @@ class _Link(Link):
     def __init__(self, conf: cfg.ConfigOpts, cell: CellMapping, bus: Bus) -> None:
         super().__init__(
             bus,
+            topic=CellConductorAPI.TOPIC,
             name=f"cell-{cell.name}",
             title=f"Cell {cell.name}",
             workers=conf.conductor.cell_workers,
@@ -196,7 +198,7 @@ class Cells:
 
     @property
     def _timeout_seconds(self) -> float:
-        return float(self._conf.conductor.cell_timeout_seconds)
+        return deadlines.shortened(self._conf.conductor.cell_timeout_seconds)
 
     @staticmethod
     def _try_to_ask(link: _Link, question: Question[T]) -> Asked[T] | None:

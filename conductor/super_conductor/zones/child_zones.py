@@ -33,6 +33,7 @@ class _Link(Link):
     def __init__(self, conf: cfg.ConfigOpts, zone: ChildZone, bus: Bus) -> None:
         super().__init__(
             bus,
+            topic=ZoneAPI.TOPIC,
             name=f"zone-{zone.name}",
             title=f"Zone {zone.name}",
             workers=conf.conductor.cell_workers,

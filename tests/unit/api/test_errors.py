@@ -71,6 +71,37 @@ def test_our_insides_stay_inside(error: Exception, api: Api, conductor: SuperCon
     assert answer.headers["x-openstack-request-id"] in answer.text
 
 
+@pytest.mark.parametrize(
+    ("error", "told", "told_members"),
+    [
+        (
+            exception.RpcTimeout(method="m", topic="placement", timeout_seconds=54),
+            "timed out because placement did not answer; it changes nothing", None,
+        ),
+        (
+            exception.RpcUnavailable(method="m", topic="scheduler", reason="r"),
+            "is unavailable: the scheduler. Try again later", None,
+        ),
+        (
+            exception.CellUnavailable(cell="c1", reason="r"),
+            "is unavailable: cell c1. Try", "is unavailable: a cell. Try",
+        ),
+        (
+            exception.CellUnavailable(cell="c1", reason="r", topic="placement"),
+            "is unavailable: placement. Try", None,
+        ),
+    ],
+    ids=["timeout", "no-broker", "cell", "asked-by-a-cell"],
+)  # fmt: skip
+def test_the_service_that_did_not_answer_is_named(
+    error: Exception, told: str, told_members: str | None, api: Api, conductor: SuperConductor
+) -> None:
+    """Only administrators are told which cell it was."""
+    conductor.errors["list_flavors"] = error
+    assert told in message(api.get("/v2.1/flavors"))
+    assert (told_members or told) in message(api.get("/v2.1/flavors", token=MEMBER))
+
+
 def test_who_reads_is_not_told_to_check_what_was_done(api: Api, conductor: SuperConductor) -> None:
     """Only a change that got no answer may have been made."""
     lost = exception.RpcTimeout(method="m", topic="t", timeout_seconds=1)

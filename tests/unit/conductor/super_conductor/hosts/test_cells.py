@@ -176,6 +176,20 @@ def test_a_cell_that_was_silent_is_read_from_only_shortly(
     assert cells.call_briefly(two[1], lambda _: "here") == "here"
 
 
+def test_a_cell_that_waits_in_vain_for_another_service_is_not_silent(
+    cells: Cells, two: list[str]
+) -> None:
+    """The error names that service; lists wait for the cell as ever."""
+
+    def ask(cell: CellConductorAPI) -> None:
+        raise exception.RpcTimeout(method="m", topic="placement", timeout_seconds=4.5)
+
+    with pytest.raises(exception.CellUnavailable, match=r"cell1 .* m on placement") as caught:
+        cells.call(two[0], ask)
+    assert caught.value.kwargs["topic"] == "placement"
+    cells.check_answering(two[0])
+
+
 def test_too_many_waiting_calls_are_refused_immediately(
     cells: Cells, two: list[str], release: threading.Event
 ) -> None:
