@@ -21,24 +21,38 @@ LOG = logging.getLogger(__name__)
 Leader = SimpleQueue[bool]
 """Channel to one thread: True lets it receive, False ends it."""
 
+WAITING_MAX = 1000
+"""Maximum number of messages that wait for a thread; further ones stay at the broker."""
+WAITING_BYTES_MAX = 64 * 1024**2
+FULL_SECONDS = 5.0
+"""How often one more is received nevertheless: reading keeps the connection alive."""
+
 
 class ThreadPool:
     """A pool of threads, one of which receives; started on demand, up to a limit.
 
     ``receive`` returns None at the end of all messages. ``work`` runs in at most ``workers_max``
-    threads; further messages wait in order.
+    threads; further messages wait in order. ``size_of`` returns the bytes of a message.
     """
 
     def __init__(
-        self, receive: Callable[[], Any], work: Callable[[Any], None], *, workers_max: int
+        self,
+        receive: Callable[[], Any],
+        work: Callable[[Any], None],
+        *,
+        workers_max: int,
+        size_of: Callable[[Any], int] = lambda _message: 0,
     ) -> None:
         self._receive = receive
         self._work = work
+        self._size_of = size_of
         self._size_max = workers_max + 1  # plus the receiving thread
         self._guard = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._free: list[Leader] = []
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[tuple[Any, int]] = deque()
+        self._waiting_bytes = 0
+        self._has_room = threading.Condition(self._guard)
         self._has_ended = False
 
     def start(self) -> None:
@@ -58,11 +72,9 @@ class ThreadPool:
             if message is None:
                 self._end()
                 return
-            if self._find_receiver():
+            if self._find_receiver() or not self._keep(message):
                 self._work_off(message, leader)
                 may_receive = leader.get()
-            else:
-                self._waiting.append(message)
 
     def _work_off(self, message: Any, leader: Leader) -> None:
         """Handle a message and those waiting, then become free."""
@@ -73,7 +85,10 @@ class ThreadPool:
     def _next_or_free(self, leader: Leader) -> Any:
         with self._guard:
             if self._waiting:
-                return self._waiting.popleft()
+                message, size = self._waiting.popleft()
+                self._waiting_bytes -= size
+                self._has_room.notify()
+                return message
             if self._has_ended:
                 leader.put(False)
             else:
@@ -99,6 +114,22 @@ class ThreadPool:
         thread.start()
         return True
 
+    def _keep(self, message: Any) -> bool:
+        """Let a message wait for a thread, and wait while too many do.
+
+        Returns False if a thread has become free, which receives now.
+        """
+        size = self._size_of(message)
+        with self._guard:
+            if self._free:
+                self._free.pop().put(True)
+                return False
+            self._waiting.append((message, size))
+            self._waiting_bytes += size
+            if len(self._waiting) >= WAITING_MAX or self._waiting_bytes >= WAITING_BYTES_MAX:
+                self._has_room.wait(FULL_SECONDS)
+        return True
+
     def _end(self) -> None:
         with self._guard:
             self._has_ended = True
@@ -117,7 +148,9 @@ class _Listener(oslo_internals.Listener):  # type: ignore[misc]
 
     def start(self, on_incoming_callback: Callable[[Any], None]) -> None:
         super().start(on_incoming_callback)
-        self._pool = ThreadPool(self._poll, on_incoming_callback, workers_max=self._workers_max)
+        self._pool = ThreadPool(
+            self._poll, on_incoming_callback, workers_max=self._workers_max, size_of=_size_of
+        )
         self._pool.start()
 
     def stop(self) -> None:
@@ -132,6 +165,12 @@ class _Listener(oslo_internals.Listener):  # type: ignore[misc]
     @excutils.forever_retry_uncaught_exceptions
     def _poll(self) -> Any:
         return self._polled.poll(batch_size=1) or None
+
+
+def _size_of(batch: list[Any]) -> int:
+    """Return the characters of signed messages; others are counted only."""
+    texts = (each.message.get("text") for each in batch)
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 class ReceivingServer(oslo_internals.PolledServer):

@@ -2,7 +2,7 @@
 
 kombu and amqp decode a message by the format and the codec that it names, as soon as it arrives and
 before anything can be verified. Some of Python's codecs decompress without a bound, and punycode
-takes minutes for a megabyte.
+takes minutes for a megabyte. The number of values is limited, too (``rpc.wire.value_bounds``).
 """
 
 import sys
@@ -11,12 +11,15 @@ from typing import Any
 
 from kombu.transport import TRANSPORT_ALIASES, pyamqp
 
+from rpc.wire.value_bounds import VALUES_MAX, has_too_many_values
+
 CONTENT_TYPE = "application/json"
 ENCODINGS = frozenset({"utf-8", "utf8"})
+_WRAPPED = "oslo.message"
 
 
 class NotPlain(ValueError):
-    """A message has another format or encoding than those of our services."""
+    """A message has another format or encoding than those of our services, or too many values."""
 
 
 class Message(pyamqp.Message):
@@ -29,6 +32,7 @@ class Message(pyamqp.Message):
         refused = None
         try:
             _check(msg.properties)
+            _check_values(msg.body)
         except NotPlain:
             refused = sys.exc_info()
             msg.body, msg.properties = b"", {}
@@ -40,7 +44,10 @@ class Message(pyamqp.Message):
         for _kind, error, _traceback in self.errors:
             if error is not None:
                 raise error
-        return super()._decode()  # type: ignore[no-untyped-call]
+        found = super()._decode()  # type: ignore[no-untyped-call]
+        if isinstance(found, dict):
+            _check_values(found.get(_WRAPPED))  # escapes may have hidden them
+        return found
 
 
 class Channel(pyamqp.Channel):
@@ -83,3 +90,9 @@ def _check(properties: Mapping[str, Any]) -> None:
         raise NotPlain(
             f"a message is {kind!a:.80} in {encoding!a:.80}, not {CONTENT_TYPE} in UTF-8"
         )
+
+
+def _check_values(text: Any) -> None:
+    """Raise NotPlain for JSON that may have too many values."""
+    if isinstance(text, str | bytes) and has_too_many_values(text):
+        raise NotPlain(f"a message has more than {VALUES_MAX} values")

@@ -180,6 +180,7 @@ class FeedReader:
                 [queue],
                 no_ack=True,
                 on_message=lambda message: _deliver_json(message, on_message),
+                on_decode_error=_ignore,
             )
             with consumer:
                 try:
@@ -194,6 +195,10 @@ class FeedReader:
                 connection.drain_events(timeout=WAIT_SECONDS)
             if connection.supports_heartbeats:
                 connection.heartbeat_check()
+
+
+def _ignore(_message: Any, _error: Exception) -> None:
+    """Leave out a message that is not plain; kombu would end the connection."""
 
 
 def _deliver_json(message: Any, on_message: Callable[[dict[str, object]], None]) -> None:

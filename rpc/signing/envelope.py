@@ -18,6 +18,7 @@ from oslo_serialization import jsonutils
 
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.nonces import NONCE_BYTES
+from rpc.wire.value_bounds import VALUES_MAX, has_too_many_values
 
 _TEXT, _SIGNATURE, _KEY = "text", "signature", "key"
 _KEY_ID = re.compile("[0-9a-f]{16}").fullmatch
@@ -55,6 +56,8 @@ class SignedMessage:
 
     def contents(self) -> Contents:
         """Return the signed contents. Raises Refused if they are malformed."""
+        if has_too_many_values(self.text):
+            raise Refused("malformed", f"it has more than {VALUES_MAX} values")
         try:
             found = json.loads(self.text)
         except (ValueError, RecursionError) as error:

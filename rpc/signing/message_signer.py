@@ -20,7 +20,7 @@ from armillary.logs.line_budget import BoundedLog
 from armillary.logs.outage_log import OutageLog
 from armillary.metrics import service_metrics
 from rpc import authority, oslo_internals
-from rpc.signing import envelope
+from rpc.signing import envelope, trust
 from rpc.signing.envelope import REPEATED, UNKNOWN_KEY, Contents, Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
@@ -37,6 +37,9 @@ _CAUSED = BoundedLog(LOG)
 _REQUEST, _REPLY = "request", "reply"
 _NEW_SECONDS = 60.0
 """For how long a server may get what was sent to a fanout before it was there."""
+
+AGENT_ANSWER_CHARACTERS_MAX = 4 * 1024**2
+"""Of what an agent answers: users ask for consoles, and their answers pass through all services."""
 
 MayAnswer = Callable[[Identity, str | None], bool]
 """Returns whether an identity may answer a message to this server, or to any if None."""
@@ -222,6 +225,8 @@ class MessageSigner:
         self._check_destination(place, contents)
         if not may_answer(identity, target.server):
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
+        if trust.kind_of(identity.role) == trust.AGENTS:
+            _check_length(signed)
         return contents
 
     def _log_of(self, address: Address, contents: Contents) -> NonceLog:
@@ -284,3 +289,13 @@ class VerifiedMessage:
     nonce: str
     ctxt: dict[str, Any]
     message: dict[str, Any]
+
+
+def _check_length(answer: envelope.SignedMessage) -> None:
+    """Raise Refused for an answer that is longer than any of an agent of ours."""
+    if len(answer.text) > AGENT_ANSWER_CHARACTERS_MAX:
+        raise Refused(
+            "malformed",
+            f"an agent's answer has {len(answer.text)} characters, at most "
+            f"{AGENT_ANSWER_CHARACTERS_MAX}",
+        )

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+import amqp
 import pytest
+from kombu.connection import Connection
 from oslo_config import cfg
 
 from rpc.notifications import event_feed
@@ -93,4 +95,30 @@ def test_reader_and_writer_come_back_after_the_broker_cut_them_off(
         assert heard.get(timeout=SECONDS_MAX) is True
         writer.publish({"events": [2]})
         assert heard.get(timeout=SECONDS_MAX) == {"events": [2]}
+    writer.close()
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "another form": {"content_type": "text/plain", "content_encoding": "utf-8"},
+    "another encoding": {"content_type": "application/json", "content_encoding": "zlib"},
+    "a compressed one": {
+        "content_type": "application/json", "content_encoding": "utf-8",
+        "application_headers": {"compression": "application/x-gzip"},
+    },
+    "no JSON": {"content_type": "application/json", "content_encoding": "utf-8"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_message_costs_no_follower_its_connection(
+    what: str, conf: cfg.ConfigOpts, url: str
+) -> None:
+    """An account that may write to the feed could have all others miss events without end."""
+    writer = FeedWriter(conf, url)
+    with following(conf, url) as heard:
+        with Connection(url.replace("rabbit://", "amqp://")) as broker:
+            message = amqp.Message(b"odd", **ODD[what])
+            broker.channel().basic_publish(message, exchange=event_feed.EXCHANGE)
+        writer.publish({"events": ["next"]})
+        assert heard.get(timeout=SECONDS_MAX) == {"events": ["next"]}
     writer.close()

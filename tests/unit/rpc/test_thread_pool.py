@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rpc import thread_pool
 from rpc.thread_pool import ThreadPool
 
 SECONDS_MAX = 60
@@ -115,6 +116,43 @@ def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None
     assert sorted(desk.done) == list("abcde")
 
 
+@pytest.mark.parametrize("limit", ["WAITING_MAX", "WAITING_BYTES_MAX"])
+def test_no_more_are_received_while_many_wait(
+    limit: str, post: Post, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stay at the broker, however fast they are sent, until a thread is free."""
+    monkeypatch.setattr(thread_pool, limit, 2)
+    monkeypatch.setattr(thread_pool, "FULL_SECONDS", 10.0 * SECONDS_MAX)
+    pool = ThreadPool(post.receive, desk.work, workers_max=1, size_of=lambda _: 1)
+    pool.start()
+    for message in "abcde":
+        post.messages.put(message)
+    post.messages.put(END)
+    assert desk.begins() == "a"
+    _wait_until(lambda: "c" in post.receivers)
+    assert not _comes_true(lambda: "d" in post.receivers)
+    for message in "abcde":
+        desk.let_go(message)
+    pool.wait()
+    assert desk.done == list("abcde")
+
+
+def test_one_is_received_now_and_then_while_many_wait(
+    post: Post, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection would be closed otherwise: reading answers the broker's heartbeats."""
+    monkeypatch.setattr(thread_pool, "WAITING_MAX", 1)
+    monkeypatch.setattr(thread_pool, "FULL_SECONDS", 0.01)
+    pool = started(post, desk.work, workers_max=1)
+    for message in "abc":
+        post.messages.put(message)
+    post.messages.put(END)
+    _wait_until(lambda: post.receivers.get(END) is not None)
+    desk.let_go("a", "b", "c")
+    pool.wait()
+    assert desk.done == list("abc")
+
+
 def test_waiting_for_a_pool_waits_for_the_work_in_progress(post: Post, desk: Desk) -> None:
     """A service that ends finishes what it took."""
     pool = started(post, desk.work)
@@ -150,6 +188,12 @@ def test_work_that_fails_costs_no_thread(post: Post, caplog: pytest.LogCaptureFi
 
 def _wait_until_a_thread_is_free(pool: ThreadPool) -> None:
     _wait_until(lambda: bool(pool._free))
+
+
+def _comes_true(is_so: Callable[[], bool]) -> bool:
+    """Return whether something comes true within a moment."""
+    threading.Event().wait(0.05)
+    return is_so()
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

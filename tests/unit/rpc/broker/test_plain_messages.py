@@ -9,8 +9,10 @@ import amqp
 import pytest
 
 from rpc.broker.plain_messages import Message, NotPlain
+from rpc.wire.value_bounds import VALUES_MAX
 
 BOMB = zlib.compress(bytes(64 * 1024**2))
+MANY = VALUES_MAX // 2
 PEAK_BYTES_MAX = 4 * 1024**2
 
 
@@ -60,3 +62,37 @@ def test_a_compressed_message_of_another_form_is_not_decompressed() -> None:
     message = received(BOMB, content_type="text/x-any", application_headers=headers)
     with pytest.raises(NotPlain):
         _ = message.payload
+
+
+def wrapped(inner: str) -> bytes:
+    """Return a message as the library wraps it."""
+    return json.dumps({"oslo.version": "2.0", "oslo.message": inner}).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"{}," * MANY + b"{}]",
+        b"[" + b"[]," * MANY + b"[]]",
+        b"[" + b"1," * 2 * MANY + b"1]",
+        wrapped("[" + "{}," * MANY + "{}]"),
+        wrapped("@").replace(b"@", b"[" + rb"\u007b}\u002c" * MANY + b"{}]"),
+    ],
+    ids=["objects", "lists", "numbers", "wrapped", "escaped"],
+)
+def test_a_message_of_many_values_is_not_read(body: bytes) -> None:
+    """It would take many times its own size, before it is known who sent it."""
+    tracemalloc.start()
+    try:
+        message = received(body, content_type="application/json")
+        with pytest.raises(NotPlain, match="more than"):
+            _ = message.payload
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(body)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_text_is_not_many_values() -> None:
+    """Such as user data, or packed columns."""
+    text = "x" * (2 * VALUES_MAX)
+    assert received(wrapped(text), content_type="application/json").payload["oslo.message"] == text

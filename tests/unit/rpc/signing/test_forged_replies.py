@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from armillary import exception
-from rpc.signing import envelope
+from rpc.signing import envelope, message_signer
 from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
@@ -170,6 +170,16 @@ def test_an_answer_of_another_server_is_refused(attacked, authority, topic, serv
         attacked(
             lambda request: [true_answer(authority, request, forger)], topic=topic, server=server
         )
+
+
+def test_an_answer_of_an_agent_is_no_longer_than_one_of_ours(attacked, authority):
+    """Users ask agents for consoles; what these answer passes through all services."""
+    long = "x" * message_signer.AGENT_ANSWER_CHARACTERS_MAX
+    with pytest.raises(exception.RpcAnswerRefused, match="at most"):
+        attacked(
+            lambda request: [true_answer(authority, request, "compute", result=long)],
+            topic="compute", server="host1", timeout_seconds=10,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

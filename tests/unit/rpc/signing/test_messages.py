@@ -12,6 +12,7 @@ from rpc.signing import enrolment, envelope, keys
 from rpc.signing.place import Place, zone_scope
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
+from rpc.wire import value_bounds
 from tests.fixtures.asking import wait_for
 from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
 from tests.fixtures.waiting import seconds
@@ -434,3 +435,10 @@ def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, ma
     assert "compute-2" in agents.current().identities
     at_placement = next(one for one in placement.trusted if one.kind == AGENTS)
     assert "compute-2" not in at_placement.current().identities
+
+
+def test_a_signed_text_of_many_values_is_not_parsed():
+    """Nor one of an unknown key, in which a newer trust list would be looked for."""
+    text = "[" + "{}," * value_bounds.VALUES_MAX + "{}]"
+    with pytest.raises(envelope.Refused, match="values"):
+        envelope.SignedMessage(text, b"", "0" * 16).contents()
