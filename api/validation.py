@@ -15,9 +15,9 @@ from armillary.http.validation import (
     CompiledSchema,
     Schema,
     invalid,
-    is_clean,
 )
 from armillary.names.identifiers import is_uuid
+from armillary.names.storable_text import is_storable
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""
@@ -134,7 +134,7 @@ class Check(CompiledSchema):
         }
         for name, value in values.items():
             texts = [name, *(value if isinstance(value, list) else [value])]
-            if not all(is_clean(text) for text in texts if isinstance(text, str)):
+            if not all(is_storable(text) for text in texts if isinstance(text, str)):
                 raise invalid(name[:VALUE_CHARACTERS_MAX], value, "It contains a NUL")
         self.body(values)
         return values

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.idempotency import Records
+from armillary.logs.line_budget import BoundedLog
 from armillary.renewals import Renewals
 from rpc import deadlines
 from rpc.authority import BASE_NAMESPACE
@@ -26,6 +27,8 @@ from rpc.timing import ServerTimes
 from rpc.wire.serializer import ObjectSerializer
 
 LOG = logging.getLogger(__name__)
+_FAILURES = BoundedLog(LOG)
+"""A peer that finds what fails can repeat it as fast as it sends."""
 
 
 class _BaseEndpoint:
@@ -89,7 +92,10 @@ def _without_inner_details(interface: type[Interface], method: str, handler: Han
         except exception.ArmillaryError as error:
             refusal = error
         except Exception as error:
-            LOG.exception("%s on %s failed unexpectedly", method, interface.TOPIC)
+            _FAILURES.write(
+                logging.ERROR, "%s on %s failed unexpectedly", method, interface.TOPIC,
+                error=error, kind=f"{interface.TOPIC}.{method}",
+            )  # fmt: skip
             refusal = exception.RpcFailed(
                 method=method, topic=interface.TOPIC, reason=type(error).__name__
             )

@@ -23,8 +23,10 @@ PROJECT = "armillary"
 
 QUIET_LOGGERS = [
     "amqp=WARNING", "amqplib=WARNING", "alembic=WARNING", "kombu=WARNING", "oslo_config=INFO",
-    "oslo_db=INFO", "oslo_messaging=INFO", "oslo_policy=INFO", "oslo_service.backend=WARNING",
-    "requests=WARNING", "sqlalchemy=WARNING", "stevedore=WARNING", "urllib3=WARNING",
+    "oslo_db=INFO",
+    "oslo_db.sqlalchemy.exc_filters=ERROR",  # it logs a traceback of each error that it passes on
+    "oslo_messaging=INFO", "oslo_policy=INFO", "oslo_service.backend=WARNING", "requests=WARNING",
+    "sqlalchemy=WARNING", "stevedore=WARNING", "urllib3=WARNING",
 ]  # fmt: skip
 _DOWN_TIME_FACTOR = 2.5
 _VALUE_ERROR = re.compile(

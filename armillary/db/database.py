@@ -22,10 +22,12 @@ from armillary.db import engines, errors, schema, sqlite
 from armillary.db.async_queries import AsyncQueries, AsyncQuery
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
 from armillary.db.single_row_queries import SingleRowQueries
+from armillary.logs.line_budget import BoundedLog
 from armillary.logs.masking import mask_passwords
 from armillary.logs.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
+_REFUSED = BoundedLog(LOG)
 
 RETRY_BACKOFF = Backoff(0.05, 2.0, jitter=0.5)
 """Backoff of transactions after transient errors."""
@@ -48,6 +50,7 @@ def note(session: Session, tell: Callable[[Any], None]) -> None:
 
 
 _ERRORS = (exc.SQLAlchemyError, oslo_exception.DBError)
+_ERRORS_OF_VALUES = (ValueError, OverflowError, oslo_exception.DBInvalidUnicodeParameter)
 
 
 class ReaderSession(Session):
@@ -70,7 +73,8 @@ class Database:
 
     Sessions are SQLAlchemy's; objects stay usable after the commit. Errors are those of SQLAlchemy
     and oslo.db (``DBDuplicateEntry`` and the like), except ``DatabaseUnavailable`` when the
-    database is out of reach, read-only or full, or when others held a lock for too long.
+    database is out of reach, read-only or full, or when others held a lock for too long, and
+    ``Invalid`` for a value that no column can store.
     """
 
     def __init__(
@@ -207,7 +211,11 @@ class Database:
             try:
                 with self._writer() as session:
                     return fn(session, *args, **kwargs)
+            except _ERRORS_OF_VALUES as error:
+                self._refuse_value(error)
+                raise
             except _ERRORS as error:
+                self._refuse_value(error)
                 is_retried = errors.is_transient(error) or errors.is_unavailable(error)
                 self._leave_standby(error)
                 if not is_retried and not errors.is_exhausted_pool(error):
@@ -321,12 +329,30 @@ class Database:
         try:
             yield
             self._answered()
+        except _ERRORS_OF_VALUES as error:
+            self._refuse_value(error)
+            raise
         except _ERRORS as error:
+            self._refuse_value(error)
             self._leave_standby(error)
             causes = (errors.is_unavailable, errors.is_exhausted_pool, errors.is_transient)
             if any(is_cause(error) for is_cause in causes):
                 raise self._unavailable(error) from error
             raise
+
+    def _refuse_value(self, error: BaseException) -> None:
+        """Raise Invalid for a value that cannot be stored: it is a peer's mistake, or its attack.
+
+        No traceback is logged, which a peer could cause without end.
+        """
+        if errors.is_of_a_value(error):
+            _REFUSED.write(
+                logging.WARNING, "The %s refused a value: %s", self, errors.reason_of(error)
+            )
+            raise exception.Invalid(
+                reason=f"a value cannot be stored in the {self.name} database: it is too long, too "
+                "large, or contains a NUL or a lone surrogate"
+            ) from error
 
     def _leave_standby(self, error: BaseException) -> None:
         """After a write that was refused, connect again: the address may lead elsewhere now."""

@@ -39,6 +39,9 @@ _UNAVAILABLE_TEXTS = (
     "attempt to write a readonly database",
 )
 
+_VALUE_TEXTS = ("NUL (0x00)", "too large to convert to SQLite INTEGER")
+"""What drivers say about values that they do not send, in errors of Python's own."""
+
 
 def is_transient(error: BaseException) -> bool:
     """Return whether the transaction lost to a concurrent one and can be retried."""
@@ -78,6 +81,19 @@ def is_read_only(error: BaseException) -> bool:
     return (
         _sqlstate(original) == _READ_ONLY_SQLSTATE
         or _mysql_code(original) in _READ_ONLY_MYSQL_CODES
+    )
+
+
+def is_of_a_value(error: BaseException) -> bool:
+    """Return whether a value cannot be stored: too long or large, a NUL, a lone surrogate."""
+    if isinstance(error, oslo_exception.DBDataError | oslo_exception.DBInvalidUnicodeParameter):
+        return True
+    if isinstance(error, oslo_exception.DBError):
+        error = error.inner_exception or error
+    if isinstance(error, exc.DataError | UnicodeEncodeError):
+        return True
+    return isinstance(error, ValueError | OverflowError) and any(
+        text in str(error) for text in _VALUE_TEXTS
     )
 
 

@@ -7,8 +7,11 @@ from typing import Any
 import falcon
 
 from armillary import exception
+from armillary.logs.line_budget import BoundedLog
 
 LOG = logging.getLogger(__name__)
+_FAILURES = BoundedLog(LOG)
+"""A client that finds what fails can repeat it as fast as it sends."""
 
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -64,7 +67,10 @@ def answer_errors(app: App, write: WriteError, *, realm: str) -> None:
 
     def on_unexpected(req: falcon.Request, resp: Any, error: Exception, params: Any) -> None:
         """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
-        LOG.exception("%s %s %s failed", request_id(req), req.method, req.path, exc_info=error)
+        _FAILURES.write(
+            logging.ERROR, "%s %s %s failed", request_id(req), req.method, req.path,
+            error=error, kind=f"{req.method} {req.uri_template}",
+        )  # fmt: skip
         answer(req, resp, 500, None, error)
 
     def on_http_error(req: Any, resp: Any, error: falcon.HTTPError, params: Any) -> None:

@@ -14,6 +14,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from armillary import exception
 from armillary.http import ranges
 from armillary.http.microversion import Version
+from armillary.names.storable_text import is_storable
 
 Schema = Mapping[str, Any]
 
@@ -31,8 +32,6 @@ PATTERN_CHARACTERS_MAX = 4096  # of a text whose schema has a pattern and no lim
 ERRORS_MAX = 100  # the best error is chosen among these: a large body may have millions
 VALUE_CHARACTERS_MAX = 80
 MESSAGE_CHARACTERS_MAX = 400
-
-_UNCLEAN = re.compile("[\0\ud800-\udfff]")
 
 
 def by_version(schemas: Versioned | None) -> ByVersion:
@@ -68,11 +67,6 @@ def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def is_clean(text: str) -> bool:
-    """Return whether text can be stored everywhere: no NUL, no lone surrogate."""
-    return _UNCLEAN.search(text) is None
-
-
 def check_clean(
     value: Any, *, allow_infinity: bool = False, path: tuple[str, ...] = (), depth: int = 1
 ) -> None:
@@ -82,7 +76,7 @@ def check_clean(
     nested deeper than ``DEPTH_MAX``.
     """
     if isinstance(value, str):
-        if not is_clean(value):
+        if not is_storable(value):
             raise ValueError(f"the text at '{'.'.join(path)}' contains a NUL or a lone surrogate")
         return
     if isinstance(value, float) and not (allow_infinity or math.isfinite(value)):
@@ -93,7 +87,7 @@ def check_clean(
         raise RecursionError
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
-        if isinstance(key, str) and not is_clean(key):
+        if isinstance(key, str) and not is_storable(key):
             raise ValueError("the name of a field contains a NUL or a lone surrogate")
         check_clean(item, allow_infinity=allow_infinity, path=(*path, str(key)), depth=depth + 1)
 

@@ -62,10 +62,17 @@ class BoundedLog:
         self._logger = logger
         self._budgets = LineBudgets(clock)
 
-    def write(self, level: int, text: str, *values: object) -> None:
-        """Write a line, and how many like it were left out before; or count it."""
-        left_out = self._budgets.take(text)
+    def write(
+        self, level: int, text: str, *values: object, error: BaseException | None = None,
+        kind: str = "",
+    ) -> None:  # fmt: skip
+        """Write a line, and how many like it were left out before; or count it.
+
+        With the traceback of an ``error``. Lines of one text and different ``kind`` have budgets of
+        their own.
+        """
+        left_out = self._budgets.take(text, kind)
         if left_out:
             text, values = f"{text} (%d like it were left out before)", (*values, left_out)
         if left_out is not None:
-            self._logger.log(level, text, *values)
+            self._logger.log(level, text, *values, exc_info=error)

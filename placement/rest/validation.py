@@ -16,9 +16,9 @@ from armillary.http.validation import (
     CompiledSchema,
     Schema,
     check_clean,
-    is_clean,
     unique_fields,
 )
+from armillary.names.storable_text import is_storable
 from placement.rest import errors
 
 DIGITS_MAX = 400
@@ -79,7 +79,7 @@ def parse_query(query_string: str) -> dict[str, list[str]]:
         ) from None
     parameters: dict[str, list[str]] = {}
     for name, value in pairs:
-        if not is_clean(name) or not is_clean(value):
+        if not is_storable(name) or not is_storable(value):
             raise errors.bad_request(
                 f"Invalid query string parameters: {name!a} contains a NUL, or is not UTF-8"
             )
@@ -107,7 +107,7 @@ def parse_body(raw: bytes) -> Any:
 def check_path(parameters: Mapping[str, str]) -> None:
     """Raise status 404 for a part of the path that cannot be a name."""
     for value in parameters.values():
-        if len(value) > PATH_PARAMETER_CHARACTERS_MAX or not is_clean(value):
+        if len(value) > PATH_PARAMETER_CHARACTERS_MAX or not is_storable(value):
             raise errors.not_found("")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database
+from armillary.logs.line_budget import BoundedLog
 from conductor.cell_conductor.builds import attempts
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
@@ -53,6 +54,8 @@ _STAYS = _BUILT | {"error"}
 
 SHUTDOWN, CRASHED = "shutdown", "crashed"
 POWER_STATES = ("running", SHUTDOWN)
+_OF_ANSWER: Mapping[str, Callable[..., None]] = {ACCEPTED: LOG.log, STALE: BoundedLog(LOG).write}
+"""Stale reports cost an agent nothing, so their lines are limited."""
 
 
 class Reports:
@@ -378,7 +381,8 @@ class Reports:
     def _log_answer(
         self, report: str, instance_uuid: str, host: str, attempt: int | None, answer: str
     ) -> str:
-        LOG.info("%s: %s of attempt %s on %s: %s", instance_uuid, report, attempt, host, answer)
+        text = "%s: %s of attempt %s on %s: %s"
+        _OF_ANSWER[answer](logging.INFO, text, instance_uuid, report, attempt, host, answer)
         return answer
 
 

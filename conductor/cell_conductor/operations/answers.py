@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from armillary.logs.line_budget import BoundedLog
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations import commands
 from conductor.cell_conductor.operations.flow import AgentStage
@@ -33,6 +34,8 @@ from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import MigrationStatus
 
 LOG = logging.getLogger(__name__)
+_STALE = BoundedLog(LOG)
+"""For stale answers, which cost an agent nothing."""
 
 ACCEPTED = "accepted"
 STALE = "stale"
@@ -114,8 +117,9 @@ class Answers:
     ) -> None:
         if found == ACCEPTED and not leases:
             self._on_idle(command.instance_uuid)
-        LOG.info(
-            "%s: answer to command %d on %s (%s): %s",
+        log: Callable[..., None] = LOG.log if found == ACCEPTED else _STALE.write
+        log(
+            logging.INFO, "%s: answer to command %d on %s (%s): %s",
             command.instance_uuid, command.sequence, command.host,
             "done" if fault is None else fault.message, found,
         )  # fmt: skip

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
+from armillary.names.storable_text import storable
 from conductor.common.cell_db import models, notify
 from objects.instance import Instance
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
@@ -319,7 +320,7 @@ def remove(session: Session, instance_uuids: Collection[str]) -> None:
 
 
 def _cut(details: str | None) -> str | None:
-    return None if details is None else details[:DETAILS_LENGTH_MAX]
+    return None if details is None else storable(details[:DETAILS_LENGTH_MAX])
 
 
 def _key(session: Session, instance_uuid: str, action: str) -> str | None:

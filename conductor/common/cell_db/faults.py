@@ -6,9 +6,11 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from armillary.names.storable_text import storable
 from conductor.common.cell_db import models, notify
-from objects.instances.instance_fault import InstanceFault
+from objects.instances.instance_fault import FAILED, InstanceFault
 
+CODE_MAX = 999
 MESSAGE_LENGTH_MAX = 255
 DETAILS_LENGTH_MAX = 15_000
 
@@ -25,15 +27,18 @@ def record(session: Session, fault: InstanceFault, *, now: datetime) -> bool:
 
 
 def add(session: Session, faults: Sequence[InstanceFault], *, now: datetime) -> None:
-    """Store faults of attempts that have none, in one statement; else like :func:`record`."""
+    """Store faults of attempts that have none, in one statement; else like :func:`record`.
+
+    Agents tell them: what no column stores would keep an operation from ending.
+    """
     values = [
         {
             "instance_uuid": fault.instance_uuid,
             "attempt": fault.attempt,
-            "host": fault.host,
-            "code": fault.code,
-            "message": fault.message[:MESSAGE_LENGTH_MAX],
-            "details": None if fault.details is None else fault.details[:DETAILS_LENGTH_MAX],
+            "host": _stored(fault.host, models.NAME_LENGTH),
+            "code": fault.code if 0 <= fault.code <= CODE_MAX else FAILED,
+            "message": _stored(fault.message, MESSAGE_LENGTH_MAX),
+            "details": _stored(fault.details, DETAILS_LENGTH_MAX),
             "created_at": now,
         }
         for fault in faults
@@ -98,3 +103,7 @@ def remove(session: Session, instance_uuids: Collection[str]) -> None:
 
 def _to_object(row: models.InstanceFault) -> InstanceFault:
     return InstanceFault.from_values({name: getattr(row, name) for name in InstanceFault.fields})
+
+
+def _stored(text: str | None, length_max: int) -> str | None:
+    return None if text is None else storable(text[:length_max])

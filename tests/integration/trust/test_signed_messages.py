@@ -32,7 +32,7 @@ from tests.fixtures.checks.ledger import (
     delete_everything,
 )
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.deployment import two_cells
+from tests.fixtures.deployment import error_lines, two_cells
 from tests.fixtures.messages.interfaces import BY_TOPIC, Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.services.brokers import close_connections
@@ -215,6 +215,27 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
             lambda: len(deployment.refusals(SERVED_BY[topic])) >= before + logged,  # noqa: B023
             f"messages to {topic} are refused", 10,
         )  # fmt: skip
+
+
+def test_a_stolen_agents_key_fills_no_log_by_what_no_database_stores(deployment, small, stolen):
+    """Numbers beyond its columns and odd text are invalid, or replaced where people read it."""
+    conductor, cell = deployment.processes["cell2-conductor"], deployment.cells[1]
+    api = CellConductorAPI(stolen(cell.transport_url, cell.uuid))
+    uuids = deployment.create_servers(small, 8)
+    assert_all_active(deployment, uuids)
+    uuid, host = next(
+        (each["id"], each["OS-EXT-SRV-ATTR:host"])
+        for each in deployment.servers()
+        if each["OS-EXT-SRV-ATTR:host"].startswith("cell2-a")
+    )
+    for number in (2**40, -(2**40)):
+        with pytest.raises(exception.Invalid):
+            api.instance_ended(CONTEXT, THIEF, host, uuid, 1, exit_code=number)
+    odd = "odd\0 text \ud800" + "x" * 20_000
+    told = api.power_changed(CONTEXT, THIEF, host, uuid, 1, power_state="paused", reason=odd)
+    assert told == "accepted"
+    assert error_lines(conductor.log) == []
+    delete_everything(deployment)
 
 
 def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_path):

@@ -117,6 +117,50 @@ def test_an_error_in_a_writer_undoes_all_of_it(database: Database) -> None:
     assert value_of(database) is None
 
 
+UNSTORED: dict[str, dict[str, Any]] = {
+    "a large number": {"name": "a", "value": 2**70},
+    "a lone surrogate": {"name": "a\ud800", "value": 1},
+    "a number for a larger column": {"name": "a", "value": 2**40},
+    "a long text": {"name": "a" * 300, "value": 1},
+    "a NUL": {"name": "a\0b", "value": 1},
+}
+STORED_BY_SOME = {
+    "a number for a larger column": {"sqlite"}, "a long text": {"sqlite"},
+    "a NUL": {"sqlite", "mysql"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSTORED)
+def test_a_value_that_cannot_be_stored_is_invalid(
+    what: str, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A peer may send it as often as it likes: it is one line, and no traceback."""
+    if database.dialect in STORED_BY_SOME.get(what, ()):
+        pytest.skip("this database stores it")
+
+    def add(session: Session) -> None:
+        session.execute(insert(COUNTER).values(**UNSTORED[what]))
+
+    with pytest.raises(exception.Invalid, match="cannot be stored in the test database"):
+        database.run_in_writer(add)
+    with pytest.raises(exception.Invalid), database.writer() as session:
+        add(session)
+    ours = [record for record in caplog.records if not record.name.startswith("oslo_db")]
+    assert ["refused a value" in record.getMessage() for record in ours] == [True, True]
+    assert not any(record.exc_info for record in ours)
+    assert value_of(database) is None
+
+
+def test_another_error_of_a_writer_is_passed_on_as_it_is(database: Database) -> None:
+    """Such as one that only looks like an error of a value."""
+
+    def fail(_session: Session) -> None:
+        raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        database.run_in_writer(fail)
+
+
 def test_a_duplicate_is_oslo_dbs_own_error(database: Database) -> None:
     """Owners tell duplicates apart by DBDuplicateEntry on all three databases."""
     database.run_in_writer(store(1))

@@ -1,5 +1,6 @@
 """A cell's conductor that requires signatures, attacked with the key of one of its agents."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import objects
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
+from armillary.logs import line_budget
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.cell_conductor.manager import CellConductorManager
 from conductor.common.cell_db import models
@@ -273,3 +275,16 @@ def assert_unchanged(cell: SignedCell, name: str, value: object) -> None:
     with cell.database.reader() as session:
         (row,) = session.query(models.ComputeNode).filter_by(host="thief")
         assert row.attributes.get(name) != value
+
+
+def test_a_stolen_agents_key_fills_no_disk_by_stale_reports(
+    stolen: CellConductorAPI, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of their lines some are written, others are counted."""
+    monkeypatch.setattr(line_budget, "AT_ONCE_MAX", 3)
+    caplog.set_level(logging.INFO)
+    for _ in range(20):
+        told = stolen.instance_ended(CONTEXT, "thief", "thief", builders.a_uuid(), 1, exit_code=1)
+        assert told == "stale"
+    lines = [each for each in caplog.messages if "instance_ended of attempt" in each]
+    assert 3 <= len(lines) < 10

@@ -11,7 +11,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from armillary.logs import line_budget
+from armillary.logs.line_budget import BoundedLog
 from rpc import broker_logs
+from rpc import server as rpc_server
 from rpc.authority import BASE_NAMESPACE
 from rpc.callers import SCHEDULER
 from rpc.interface import Interface, call
@@ -19,6 +22,8 @@ from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing import Authority
+
+FAULTY = "what no handler expects"
 
 
 class LedgerAPI(Interface):
@@ -31,6 +36,8 @@ class LedgerAPI(Interface):
 
 class Ledger:
     def claim(self, context: RequestContext, claims: str) -> str:
+        if claims == FAULTY:
+            raise KeyError(claims)
         return f"claimed {claims}"
 
 
@@ -100,3 +107,18 @@ def test_an_argument_of_any_name_is_refused_as_others_are(
     ping = {"method": "ping", "args": {name: 1}, "namespace": BASE_NAMESPACE, "version": "1.1"}
     assert send(bus, ping, waits=True)["service"] == "armillary"
     assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_call_that_fails_again_and_again_fills_no_disk(
+    bus: Bus, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the tracebacks of one method some are logged, others are counted."""
+    monkeypatch.setattr(rpc_server, "_FAILURES", BoundedLog(rpc_server.LOG))
+    monkeypatch.setattr(line_budget, "AT_ONCE_MAX", 3)
+    bad = {"method": "claim", "args": {"claims": FAULTY}, "version": "1.0"}
+    for _ in range(10):
+        with pytest.raises(exception.RpcFailed):
+            send(bus, bad, waits=True)
+    written = [record for record in caplog.records if "failed unexpectedly" in record.getMessage()]
+    assert 3 <= len(written) < 10
+    assert all(record.exc_info for record in written)
