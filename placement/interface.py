@@ -267,7 +267,7 @@ class PlacementAPI(Interface):
         Returns whether it was the last. Idempotent. Raises ResourceProviderNotFound.
         """
 
-    @call(CELL, CONDUCTOR)
+    @call(CELL)
     def delete_provider(
         self, context: RequestContext, provider: str, *, order: int | None = None
     ) -> int | None:

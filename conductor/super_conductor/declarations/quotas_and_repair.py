@@ -34,7 +34,7 @@ class QuotasAndRepairAPI(Interface):
     def reset_quotas(self, context: RequestContext, project_id: str) -> None:
         """Delete the limits set for a project: the defaults are its limits again."""
 
-    @call(API, OPERATOR)
+    @call(API)
     def list_allocations(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
     ) -> AllocationPage:

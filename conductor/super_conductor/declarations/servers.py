@@ -39,7 +39,7 @@ class ServersAPI(Interface):
         Raises InstanceNotFound; CellUnavailable or ZoneUnavailable unless ``for_display``.
         """
 
-    @call(API, OPERATOR)
+    @call(API)
     def list_servers(
         self,
         context: RequestContext,
