@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from armillary.http.wsgi.server import is_loopback
 from programs.access import own_token
@@ -249,7 +250,8 @@ class Services:
         settings = self.record.settings
         account = broker_accounts.account_name(role, scope, settings.prefix)
         password = self.record.secret(f"broker/{account}")
-        return f"rabbit://{account}:{password}@{settings.broker}/{vhost}"
+        user = quote(account, safe="")  # the name of a host may have : and @
+        return f"rabbit://{user}:{password}@{settings.broker}/{vhost}"
 
     def _databases(self, *names: str) -> dict[str, dict[str, str]]:
         return {f"{name}_database": {"connection": self.database_urls[name]} for name in names}

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_config import cfg
+from oslo_messaging import TransportURL
 
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import Record, Settings
@@ -56,3 +58,14 @@ def test_the_catalogue_has_an_address_of_placement_that_clients_can_reach(
     """Where it listens at all addresses, clients are told the one at which they found the API."""
     api = next(each for each in services(placement=placement).here() if each.name == "api")
     assert api.options["identity"].get("endpoints") == endpoint
+
+
+@pytest.mark.parametrize("host", ["rack1:4", "a@b"])
+def test_no_name_of_a_host_changes_where_its_agent_connects(host: str) -> None:
+    """Nor the account or the password with which it does."""
+    made = services(broker="192.0.2.1:5672")
+    url = TransportURL.parse(cfg.ConfigOpts(), made.cell_url("cell1", "compute", host))
+    (found,) = url.hosts
+    assert (found.hostname, found.port, url.virtual_host) == ("192.0.2.1", 5672, "cell1")
+    assert found.username == f"compute-{host}"
+    assert found.password == made.record.secrets[f"broker/compute-{host}"]
