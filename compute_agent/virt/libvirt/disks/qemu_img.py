@@ -40,7 +40,10 @@ class DiskError(Exception):
 
 
 class UnsafeImage(DiskError):
-    """An image file refers to other files, which would be read with the host's permissions."""
+    """No host can use an image file: it refers to other files, or is encrypted.
+
+    Others would be read with the host's permissions.
+    """
 
 
 def is_installed() -> bool:
@@ -55,6 +58,8 @@ def virtual_size(path: Path, disk_format: str) -> int:
     found = _info(path, disk_format)
     if found.base or found.has_data_file:
         raise UnsafeImage(f"{path.name} refers to another file, which images must not do")
+    if found.is_encrypted:
+        raise UnsafeImage(f"{path.name} is encrypted, and hosts have no key; upload it decrypted")
     return found.size
 
 
@@ -151,6 +156,7 @@ class _DiskInfo:
     size: int
     base: tuple[str, str] | None
     has_data_file: bool
+    is_encrypted: bool
 
 
 def _info(path: Path, disk_format: str) -> _DiskInfo:
@@ -161,6 +167,7 @@ def _info(path: Path, disk_format: str) -> _DiskInfo:
         size=int(found["virtual-size"]),
         base=None if not base else (str(base), str(found.get("backing-filename-format", "raw"))),
         has_data_file=bool(found.get("format-specific", {}).get("data", {}).get("data-file")),
+        is_encrypted=bool(found.get("encrypted")),
     )
 
 
