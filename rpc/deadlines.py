@@ -25,6 +25,8 @@ SHARE = 0.9
 """Share of the remaining time that an inner call may take."""
 SECONDS_MIN = 0.5
 """Shortest time limit of an inner call."""
+SECONDS_MAX = 86400
+"""A message that says more says nothing: no option allows it."""
 
 
 class _Deadline(threading.local):
@@ -85,4 +87,6 @@ def _until(at: float | None) -> Iterator[None]:
 
 def _deadline_of(context: Any) -> float | None:
     seconds = context.get(ANSWER_WITHIN) if isinstance(context, Mapping) else None
-    return time.monotonic() + seconds if isinstance(seconds, int | float) else None
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= SECONDS_MAX:
+        return None
+    return time.monotonic() + seconds

@@ -121,10 +121,15 @@ def test_an_inner_call_gets_less_time_than_the_outer_one() -> None:
     assert short == 5.0
 
 
-@pytest.mark.parametrize("within", [None, 0.0, -5, "soon", [60]], ids=repr)
+@pytest.mark.parametrize("within", [None, 0.0, -5, 1e308, "soon", [60], float("nan")], ids=repr)
 def test_a_call_whose_caller_has_no_deadline_or_has_gone_keeps_its_time(within: object) -> None:
     """As work that goes on after its request; an older peer says nothing."""
     assert limits(within, 60.0) == [60.0]
+
+
+def test_a_deadline_that_no_clock_can_add_is_ignored() -> None:
+    """It would make each message of its sender an error."""
+    assert limits(10**400, 60.0) == [60.0]
 
 
 def test_a_call_shortly_before_the_deadline_has_a_minimum_of_time() -> None:
