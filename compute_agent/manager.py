@@ -156,7 +156,7 @@ class ComputeManager:
             ),
             PeriodicTask(
                 "report_power_states", self._conf.compute.guest_poll_interval_seconds,
-                self._work.instances.report_power_states,
+                self._work.power_reports.report,
             ),
             PeriodicTask("report_addresses", ADDRESSES_SECONDS, self._addresses.run),
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),

@@ -23,6 +23,7 @@ from compute_agent.work.guest_resume import GuestResume
 from compute_agent.work.image_fetches import ImageFetcher
 from compute_agent.work.image_tickets import ImageTickets
 from compute_agent.work.instance_work import InstanceWork
+from compute_agent.work.power_reports import PowerReports
 from compute_agent.work.work_queue import WorkQueue
 
 
@@ -71,6 +72,13 @@ class Work:
             on_change=on_change,
             on_doubt=on_doubt,
             is_compared=is_compared,
+        )
+        self.power_reports = PowerReports(
+            env,
+            queue=self.queue,
+            outbox=self.outbox,
+            on_change=on_change,
+            on_doubt=on_doubt,
             is_starting=self.guest_resume.is_waiting,
         )
         self.commands = CommandExecution(
@@ -82,7 +90,7 @@ class Work:
             staleness_check=staleness_check,
             on_change=on_change,
             on_unwanted=on_doubt,
-            on_fault=self.instances.doubt_power,
+            on_fault=self.power_reports.doubt,
         )
 
 

@@ -143,7 +143,7 @@ def delete(agent: Agent, uuid: str) -> None:
 def lose_guest(agent: Agent, uuid: str) -> None:
     if agent.states().get((HOST, uuid)) == "running":
         agent.drivers[HOST].destroy(uuid)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
 
 

@@ -219,7 +219,7 @@ def test_what_a_failed_command_did_nevertheless_is_reported(
     tell(agent, command(instance, spec, Told(Verb.PAUSE, HERE), 1))
     agent.settle()
     for _ in range(4):
-        agent.work.report_power_states()
+        agent.power_reports.report()
         agent.settle()
     told = agent.conductor.reported("power_changed")
     assert told == [(HERE, instance.uuid, 1, "paused")] * 2
@@ -492,11 +492,11 @@ def test_a_guest_that_ends_while_a_command_is_open_has_not_ended_by_itself(agent
     instance, spec = built(agent)
     agent.command_work.take(admin_context(), command(instance, spec, Told(Verb.REBOOT, HERE), 1))
     agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     assert state(agent) == {HERE: "running"}
     agent.settle()
     agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert len(agent.conductor.reported("instance_ended")) == 1
 

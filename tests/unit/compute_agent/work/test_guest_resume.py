@@ -35,17 +35,17 @@ def test_guests_that_ran_run_again_once_the_records_were_compared(agent: Agent) 
     """Meanwhile they do not count as stopped; one that was stopped before stays off."""
     guest, stopped = running(agent), running(agent)
     agent.drivers[HOST].power_off(stopped.uuid, grace_seconds=0)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     rebooted(agent, guest)
     agent.guest_resume.run()
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert power(agent, guest) == "shutdown"
     agent.reconciler.reconcile()
     agent.guest_resume.run()
     agent.settle()
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert (power(agent, guest), power(agent, stopped)) == ("running", "shutdown")
     reported = [each[1] for each in agent.conductor.reported("instance_ended")]
@@ -57,7 +57,7 @@ def test_without_the_option_they_are_reported_as_stopped(agent: Agent) -> None:
     rebooted(agent, guest, is_on=False)
     agent.reconciler.reconcile()
     agent.guest_resume.run()
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert [each[1] for each in agent.conductor.reported("instance_ended")] == [guest.uuid]
 
@@ -77,7 +77,7 @@ def test_one_that_cannot_be_started_is_reported_as_stopped(
     agent.reconciler.reconcile()
     agent.guest_resume.run()
     agent.settle()
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert [each[1] for each in agent.conductor.reported("instance_ended")] == [guest.uuid]
 

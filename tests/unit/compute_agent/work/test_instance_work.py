@@ -224,7 +224,7 @@ def test_a_guest_that_ends_is_noticed_and_reported(
     ended, alive = running(agent), running(agent)
     guests = [GuestInfo(ended.uuid, "shutdown", 3), GuestInfo(alive.uuid, "running")]
     monkeypatch.setattr(agent.drivers[HOST], "list_guests", lambda: guests)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert agent.conductor.reported("instance_ended") == [(HOST, ended.uuid, 1, 3)]
     assert agent.states()[HOST, alive.uuid] == "running"
@@ -240,8 +240,8 @@ def test_a_guest_that_runs_again_is_compared_immediately(
     agent.settle()
     doubts: list[tuple[str, str]] = []
     monkeypatch.setattr(agent.reconciler, "doubt", lambda *key: doubts.append(key))
-    agent.work.report_power_states()
-    agent.work.report_power_states()
+    agent.power_reports.report()
+    agent.power_reports.report()
     assert doubts == [(HOST, instance.uuid)]
 
 
@@ -249,7 +249,7 @@ def test_a_guest_that_is_paused_or_goes_on_by_itself_is_reported_once(agent: Age
     """Not when its conductor has asked for it, nor while the agent holds it."""
     instance = running(agent)
     driver = agent.drivers[HOST]
-    look = agent.work.report_power_states
+    look = agent.power_reports.report
     look()
     for power_state, change in (("paused", driver.pause), ("running", driver.unpause)):
         change(instance.uuid)
@@ -271,7 +271,7 @@ def test_a_guest_that_vanished_has_ended_without_an_exit_code(agent: Agent) -> N
     """Another program removed it behind the agent's back."""
     instance = running(agent)
     agent.drivers[HOST].destroy(instance.uuid)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     agent.settle()
     assert agent.conductor.reported("instance_ended") == [(HOST, instance.uuid, 1, None)]
 
@@ -280,7 +280,7 @@ def test_what_is_being_built_or_deleted_has_not_ended(agent: Agent) -> None:
     """No guest is there yet, or any more."""
     told_to_build(agent)
     agent.work.delete(told_to_build(agent).uuid, HOST)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     assert sorted(agent.states().values()) == ["building", "deleting"]
 
 
@@ -296,7 +296,7 @@ def test_a_host_that_cannot_be_looked_at_has_no_ended_guests(
     other = running(agent, OTHER_HOST)
     monkeypatch.setattr(agent.drivers[HOST], "list_guests", broken)
     agent.drivers[OTHER_HOST].destroy(other.uuid)
-    agent.work.report_power_states()
+    agent.power_reports.report()
     assert sorted(agent.states().values()) == ["ended", "running"]
 
 
