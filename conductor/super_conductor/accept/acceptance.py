@@ -5,16 +5,14 @@ requests that arrive while another one of the project is being stored are stored
 Each request is checked separately.
 """
 
-import copy
 import dataclasses
 import json
 import logging
 import random
 import string
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -23,32 +21,27 @@ from armillary import exception
 from armillary.concurrency.group_commit import KeyedGroupCommit
 from armillary.context import RequestContext
 from armillary.db import Database, idempotency
-from armillary.db.database import note
 from armillary.idempotency import digest
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.accept import quotas, server_requests
+from conductor.super_conductor.accept import accepted_rows, quotas, server_requests
+from conductor.super_conductor.accept.accepted_rows import (
+    AskedServers,
+    WithinQuota,
+    answer_of,
+    with_data,
+)
 from conductor.super_conductor.accept.owners import owner_of
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
+from conductor.super_conductor.accept.project_usage import ProjectUsage
 from conductor.super_conductor.accept.server_requests import ServerRequest
-from conductor.super_conductor.db import (
-    build_requests,
-    instance_mappings,
-    models,
-    request_specs,
-    reservations,
-)
-from conductor.super_conductor.db.build_requests import NewBuildRequest
+from conductor.super_conductor.db import models
 from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.catalogue.quotas import PlacedUsage, UsageChanged
-from conductor.super_conductor.db.instance_mappings import NewMapping
-from conductor.super_conductor.db.request_specs import NewSpec
-from conductor.super_conductor.db.reservations import NewReservation
-from objects.base import ArmillaryObject, Primitive
+from objects.base import Primitive
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers
 
@@ -72,61 +65,6 @@ class Accepted:
     lease: Lease | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Asked:
-    """A request, and the lease under which it will be stored."""
-
-    context: RequestContext
-    servers: NewServers
-    lease: Lease
-    key: str
-    """That of its idempotency record."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _WithinQuota:
-    """A request within the quota, with the wire forms of its instances."""
-
-    asked: _Asked
-    found: ServerRequest
-    primitives: list[Primitive]
-
-
-_NO_ITEMS = {"metadata_items": 0}
-
-
-@dataclasses.dataclass
-class _Usage:
-    """A project's limits and usage, including the requests accepted so far."""
-
-    limits: dict[str, int]
-    used: dict[str, int]
-    group_members: dict[str, int] = dataclasses.field(default_factory=dict)
-
-    def take(self, found: ServerRequest) -> int:
-        """Count a request; return how many of its servers fit. Raises QuotaExceeded."""
-        items = {"metadata_items": len(found.metadata)}
-        quotas.fitting_count(self.limits, _NO_ITEMS, items, min_count=1, max_count=1)
-        if found.settings is not None:
-            quotas.check_files(self.limits, found.settings.files)
-        used = dict(self.used)
-        per_server = {
-            "instances": 1, "cores": found.flavor.vcpus, "ram": found.flavor.memory_mb,
-        }  # fmt: skip
-        if found.group is not None:
-            used["server_group_members"] = self.group_members[found.group.uuid]
-            per_server["server_group_members"] = 1
-        count = quotas.fitting_count(
-            self.limits, used, per_server, min_count=found.min_count, max_count=found.max_count
-        )
-        for name, amount in per_server.items():
-            used[name] += amount * count
-        if found.group is not None:
-            self.group_members[found.group.uuid] = used.pop("server_group_members")
-        self.used = used
-        return count
-
-
 class Acceptance:
     """Stores requests durably; once stored, a request is never lost."""
 
@@ -146,7 +84,7 @@ class Acceptance:
         self._now = now
         self._placed_usage = placed_usage
         self._rng = rng or random.SystemRandom()
-        self._group_commit = KeyedGroupCommit[_Asked, Accepted | Exception](
+        self._group_commit = KeyedGroupCommit[AskedServers, Accepted | Exception](
             self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
         )
 
@@ -159,7 +97,7 @@ class Acceptance:
         key = digest(context.request_id, "create_servers", str(_without_password(servers)))
         accepted = self._group_commit.submit(
             owner_of(context).project_id,
-            _Asked(context, servers, lease, key),
+            AskedServers(context, servers, lease, key),
             weight=max(1, servers.count_max),
         )
         if isinstance(accepted, Exception):
@@ -181,7 +119,7 @@ class Acceptance:
         )
         return accepted
 
-    def _accept_all(self, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+    def _accept_all(self, group: Sequence[AskedServers]) -> list[Accepted | Exception]:
         """Return the result of each request of one project."""
         context = group[0].context
         return self._placed_usage.store_within(
@@ -189,7 +127,7 @@ class Acceptance:
         )
 
     def _accept_group(
-        self, group: Sequence[_Asked], placed: PlacedUsage | None
+        self, group: Sequence[AskedServers], placed: PlacedUsage | None
     ) -> list[Accepted | Exception]:
         try:
             return self._database.run_in_writer(self._accept, group, placed)
@@ -199,7 +137,7 @@ class Acceptance:
             LOG.info("Storing %d requests one by one after an error", len(group), exc_info=True)
             return [self._accept_one(asked) for asked in group]  # one of them may cause the error
 
-    def _accept_one(self, asked: _Asked) -> Accepted | Exception:
+    def _accept_one(self, asked: AskedServers) -> Accepted | Exception:
         try:
             (accepted,) = self._placed_usage.store_within(
                 asked.context,
@@ -211,7 +149,7 @@ class Acceptance:
         return accepted
 
     def _accept(
-        self, session: Session, group: Sequence[_Asked], placed: PlacedUsage | None
+        self, session: Session, group: Sequence[AskedServers], placed: PlacedUsage | None
     ) -> list[Accepted | Exception]:
         """Store the requests that can be accepted, and nothing of the others.
 
@@ -231,17 +169,17 @@ class Acceptance:
         ]
 
     def _accept_new(
-        self, session: Session, group: Sequence[_Asked], placed: PlacedUsage | None
+        self, session: Session, group: Sequence[AskedServers], placed: PlacedUsage | None
     ) -> list[Accepted | Exception]:
         found = self._resolve(session, group)
         checked = self._check_quotas(session, group, found, placed)
-        fitting = [one for one in checked if isinstance(one, _WithinQuota)]
+        fitting = [one for one in checked if isinstance(one, WithinQuota)]
         if fitting:
-            self._store(session, fitting)
-        return [_accepted(one) if isinstance(one, _WithinQuota) else one for one in checked]
+            accepted_rows.store(session, fitting, self._now())
+        return [_accepted(one) if isinstance(one, WithinQuota) else one for one in checked]
 
     def _resolve(
-        self, session: Session, group: Sequence[_Asked]
+        self, session: Session, group: Sequence[AskedServers]
     ) -> list[ServerRequest | exception.ArmillaryError]:
         known_flavors: dict[str, Flavor] = {}
         found: list[ServerRequest | exception.ArmillaryError] = []
@@ -259,10 +197,10 @@ class Acceptance:
     def _check_quotas(
         self,
         session: Session,
-        group: Sequence[_Asked],
+        group: Sequence[AskedServers],
         found: Sequence[ServerRequest | exception.ArmillaryError],
         placed: PlacedUsage | None,
-    ) -> list[_WithinQuota | exception.ArmillaryError]:
+    ) -> list[WithinQuota | exception.ArmillaryError]:
         """Lock the project and the groups; count each request on top of the previous ones."""
         resolved = [one for one in found if isinstance(one, ServerRequest)]
         if not resolved:
@@ -279,18 +217,18 @@ class Acceptance:
 
     def _check_quota_of(
         self,
-        asked: _Asked,
+        asked: AskedServers,
         found: ServerRequest,
-        usage: _Usage,
+        usage: ProjectUsage,
         gone: dict[str, exception.ArmillaryError],
-    ) -> _WithinQuota | exception.ArmillaryError:
+    ) -> WithinQuota | exception.ArmillaryError:
         if found.group is not None and found.group.uuid in gone:
             return gone[found.group.uuid]
         try:
             count = usage.take(found)
         except exception.ArmillaryError as error:
             return error
-        return _WithinQuota(
+        return WithinQuota(
             asked, found, self._instances(asked.context, found, asked.lease.key, count)
         )
 
@@ -315,14 +253,14 @@ class Acceptance:
         placed: PlacedUsage | None,
         *,
         but: Collection[str],
-    ) -> _Usage:
+    ) -> ProjectUsage:
         limits = quotas.limits_of(session, self._conf, project_id)
         members = {
             group_uuid: len(server_groups.list_members(session, group_uuid))
             for group_uuid in _groups_of(resolved)
             if group_uuid not in but
         }
-        return _Usage(limits, quotas_db.count_usage(session, project_id, placed), members)
+        return ProjectUsage(limits, quotas_db.count_usage(session, project_id, placed), members)
 
     def _instances(
         self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int
@@ -349,7 +287,7 @@ class Acceptance:
             created_at=self._moment(),
         ).obj_to_primitive()
         return [
-            _with_data(
+            with_data(
                 template,
                 uuid=str(uuid.uuid4()),
                 name=asked.name if count == 1 else f"{asked.name}-{index + 1}",
@@ -357,37 +295,6 @@ class Acceptance:
             )
             for index in range(count)
         ]
-
-    def _store(self, session: Session, fitting: Sequence[_WithinQuota]) -> None:
-        """Insert all rows with a fixed number of SQL statements for any number of requests."""
-        now = self._moment()
-        reservations.add_reservations(session, [_reservation(one, now) for one in fitting])
-        build_requests.add_build_requests(
-            session, [_build_request(each, now) for one in fitting for each in one.primitives]
-        )
-        request_specs.add_specs(session, [spec for one in fitting for spec in _specs(one)])
-        instance_mappings.add_mappings(
-            session, [_mapping(each, one.found, now) for one in fitting for each in one.primitives]
-        )
-        answers = {
-            one.asked.key: (
-                one.asked.context.request_id,
-                json.dumps(dataclasses.asdict(_answer(one))),
-            )
-            for one in fitting
-        }
-        idempotency.add_answers(session, models.IdempotencyRecord, answers, self._now())
-        for one in fitting:
-            if one.found.group is not None:
-                self._join(session, one, one.found.group)
-
-    @staticmethod
-    def _join(session: Session, accepted: _WithinQuota, group: InstanceGroup) -> None:
-        members = [_uuid(primitive) for primitive in accepted.primitives]
-        server_groups.add_members(session, group.uuid, members)
-        joined = group.with_values(members=[*group.members, *members])
-        context = accepted.asked.context
-        note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
 
     def _moment(self) -> datetime:
         return moment(self._now())
@@ -404,64 +311,11 @@ def _without_password(servers: NewServers) -> NewServers:
     return dataclasses.replace(servers, settings=settings.without_password())
 
 
-def _accepted(accepted: _WithinQuota) -> Accepted:
+def _accepted(accepted: WithinQuota) -> Accepted:
     made = [Instance.obj_from_primitive(primitive) for primitive in accepted.primitives]
-    return Accepted(_answer(accepted), made, accepted.asked.lease)
-
-
-def _answer(accepted: _WithinQuota) -> CreatedServers:
-    return CreatedServers(
-        accepted.asked.lease.key, [_uuid(primitive) for primitive in accepted.primitives]
-    )
+    return Accepted(answer_of(accepted), made, accepted.asked.lease)
 
 
 def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
     """Return the named groups, sorted, so that all transactions lock them in the same order."""
     return sorted({one.group.uuid for one in resolved if one.group is not None})
-
-
-def _reservation(accepted: _WithinQuota, now: datetime) -> NewReservation:
-    context = accepted.asked.context
-    project_id = owner_of(context).project_id
-    return NewReservation.under(
-        accepted.asked.lease, context, project_id=project_id, accepted_at=now
-    )
-
-
-def _uuid(primitive: Primitive) -> str:
-    return str(primitive[ArmillaryObject.primitive_key("data")]["uuid"])
-
-
-def _build_request(primitive: Primitive, now: datetime) -> NewBuildRequest:
-    data = primitive[ArmillaryObject.primitive_key("data")]
-    return NewBuildRequest(
-        data["uuid"], data["reservation_id"], data["project_id"], data["name"],
-        data["launch_index"], primitive, now,
-    )  # fmt: skip
-
-
-def _specs(accepted: _WithinQuota) -> Iterator[NewSpec]:
-    spec = accepted.found.spec(
-        accepted.asked.context, count=len(accepted.primitives)
-    ).obj_to_primitive()
-    for uuid_ in map(_uuid, accepted.primitives):
-        yield NewSpec(uuid_, _with_data(spec, instance_uuid=uuid_))
-
-
-def _mapping(primitive: Primitive, asked: ServerRequest, now: datetime) -> NewMapping:
-    data = primitive[ArmillaryObject.primitive_key("data")]
-    return NewMapping(
-        data["uuid"], data["reservation_id"], data["project_id"], data["user_id"],
-        asked.flavor.vcpus, asked.flavor.memory_mb, now,
-    )  # fmt: skip
-
-
-def _with_data(primitive: Primitive, **values: Any) -> Primitive:
-    """Return the wire form of an object with some plain fields changed.
-
-    Copying is much cheaper than serialising each of a thousand nearly identical objects.
-    """
-    made = copy.copy(primitive)
-    key = ArmillaryObject.primitive_key("data")
-    made[key] = {**primitive[key], **values}
-    return made
