@@ -107,6 +107,9 @@ class Task(LeasedWork, Generic[Row]):
             works = self._load(leases)
             while works:
                 works = self._load(self._run_once(context, works))
+        except exception.DatabaseUnavailable as error:
+            name, count = type(self).__name__, len(leases)
+            LOG.warning("%s are left to recovery; instances: %d: %s", name, count, error)
         except Exception:
             LOG.exception("%s failed unexpectedly; instances: %d", type(self).__name__, len(leases))
 
