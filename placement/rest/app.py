@@ -1,5 +1,6 @@
 """The Placement REST API as a WSGI application: middleware in order, routes, errors."""
 
+import contextlib
 import functools
 from typing import Any
 
@@ -106,14 +107,22 @@ class ExactPaths:
 
 
 class Bounds(bounds.Bounds):
-    """Middleware: the limits of all APIs; and a body must have a content type."""
+    """Middleware: the limits of all APIs; a malformed length is left to ``BodyHeaders``."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        with contextlib.suppress(falcon.HTTPInvalidHeader):
+            super().process_request(req, resp)
+
+
+class BodyHeaders:
+    """Middleware, after authentication: a body has a length and a content type."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         try:
-            super().process_request(req, resp)
+            length = req.content_length
         except falcon.HTTPInvalidHeader:
             raise errors.bad_request("content-length header must be an integer") from None
-        if req.content_length and not req.content_type:
+        if length and not req.content_type:
             raise errors.bad_request("content-type header required when content-length > 0")
 
 
@@ -136,6 +145,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
                 make_authenticate(conf),
                 public_paths=[path for path, methods in ROUTES.items() if is_public(methods)],
             ),
+            BodyHeaders(),
             Traces(conf),
             ExactPaths(),
             Idempotency(

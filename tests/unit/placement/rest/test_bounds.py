@@ -7,7 +7,7 @@ import pytest
 from falcon import testing
 
 from placement.engine import PlacementEngine
-from placement.rest.app import Bounds
+from placement.rest.app import BodyHeaders, Bounds
 from tests.fixtures.placement.placement_rest import PlacementApi, detail, rest_conf
 
 PROVIDERS = "/resource_providers"
@@ -59,7 +59,13 @@ def test_a_body_without_a_type_is_refused(api: PlacementApi) -> None:
 def test_a_length_must_be_a_number(length: str) -> None:
     """Of bytes; some servers let the application find out."""
     request = falcon.Request({**testing.create_environ(), "CONTENT_LENGTH": length})
-    bounds = Bounds(max_body_bytes=1024, max_query_bytes=1024)
+    Bounds(max_body_bytes=1024, max_query_bytes=1024).process_request(request, falcon.Response())
     with pytest.raises(falcon.HTTPError) as error:
-        bounds.process_request(request, falcon.Response())
+        BodyHeaders().process_request(request, falcon.Response())
     assert error.value.description == "content-length header must be an integer"
+
+
+def test_a_request_without_a_token_is_told_so_first(api: PlacementApi) -> None:
+    """Whatever is wrong with its body: what is wrong is for those who may ask."""
+    result = api.send("GET", "/resource_classes", token=None, body="[]")
+    assert result.status_code == 401
