@@ -121,6 +121,8 @@ image says so; nothing: that depends on the host."""
 _TRAIT, _TRAITS = "trait:", "traits_required"
 _DEMANDS = {"img_config_drive": ("mandatory", "optional")}
 """Image properties that do not ask for hardware, with their values."""
+_SYSTEMS = ("linux", "windows")
+"""Values of ``os_type``, in letters of any case."""
 _NO = _words("disabled optional []")
 
 
@@ -233,6 +235,9 @@ def traits(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
 
 def _unclear_demands(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield what an image demands in words that mean nothing."""
+    system = properties.get("os_type", "")
+    if system and system.lower() not in _SYSTEMS:
+        yield f"os_type is {system}; expected {' or '.join(_SYSTEMS)}"
     for name, value in sorted(properties.items()):
         expected = _DEMANDS.get(name)
         if name.startswith(_TRAIT):

@@ -94,6 +94,7 @@ def test_a_name_that_is_not_known_is_refused(name: str) -> None:
         ({"hw_sound_model": "ich6"}, {"hw:sound_model": "ac97"}, "image is ich6, but hw:sound_mo"),
         ({"hw_virtio_packed_ring": "1"}, {"hw:virtio_packed_ring": "no"}, "but hw:virtio_packed"),
         ({"img_config_drive": "yes"}, {}, "img_config_drive is yes; expected mandatory or option"),
+        ({"os_type": "beos"}, {}, "os_type is beos; expected linux or windows"),
         ({"trait:HW_CPU_X86_AVX3": "required"}, {}, "trait:HW_CPU_X86_AVX3 names no trait"),
         ({"trait:CUSTOM_GOLD": "true"}, {}, "is true; expected required or forbidden"),
         ({"traits_required": "CUSTOM_GOLD, GOLD"}, {}, "traits_required has GOLD, which is not"),
