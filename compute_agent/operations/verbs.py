@@ -280,8 +280,14 @@ def prepare_live(step: Step) -> Outcome:
 
 
 def complete_live(step: Step) -> Outcome:
-    """Finish a live migration at the destination."""
-    guest = step.driver.complete_live(step.instance, step.place)
+    """Finish a live migration at the destination.
+
+    Raises Postponed while it is unknown whether the guest has arrived: it would count as lost.
+    """
+    try:
+        guest = step.driver.complete_live(step.instance, step.place)
+    except exception.Unavailable as error:
+        raise Postponed(_reason(error)) from error
     if step.arguments.get("is_on"):
         guest = _continued(step, guest)
     return Outcome.of(guest, Change(instance=step.instance))
@@ -334,14 +340,21 @@ def describe_live(step: Step) -> Outcome:
 
 
 def live_migrate(step: Step) -> Outcome:
-    """Migrate the running guest, unless the migration was aborted while it was queued."""
+    """Migrate the running guest, unless the migration was aborted while it was queued.
+
+    Raises Postponed while it is unknown whether the guest has left: its copy would be destroyed.
+    """
     has_begun = step.entry is not None and step.entry.state is State.LEAVING
     if not has_begun and step.watch.is_aborted():
         raise exception.LiveMigrationAborted(instance_uuid=step.uuid)
     step.write(Change(state=State.LEAVING))
     total_mb = step.instance.flavor.memory_mb
     step.watch.progress(total_mb=total_mb, remaining_mb=total_mb)  # no longer queued
-    step.driver.live_migrate(step.instance, step.arguments.get("destination") or {}, step.watch)
+    destination = step.arguments.get("destination") or {}
+    try:
+        step.driver.live_migrate(step.instance, destination, step.watch)
+    except exception.Unavailable as error:
+        raise Postponed(_reason(error)) from error
     return Outcome()
 
 

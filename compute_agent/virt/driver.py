@@ -431,15 +431,16 @@ class ComputeDriver(abc.ABC):
         """At the source: migrate the guest to a prepared destination; a paused one stays paused.
 
         The guest has left this host on return; further calls return immediately. Raises
-        LiveMigrationAborted or OperationFailed if the guest stays here as it was, and
-        OperationUnsupported.
+        LiveMigrationAborted or OperationFailed if the guest stays here as it was, Unavailable if
+        that is unknown for now, and OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         """At the destination: finish the migration of a guest that arrived, running or paused.
 
-        Raises OperationFailed if it did not arrive, OperationUnsupported.
+        Raises OperationFailed if it did not arrive, Unavailable if that is unknown for now, and
+        OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 

@@ -3,9 +3,10 @@
 All operations are idempotent, and guests outlive the daemon: what was done before is found then.
 """
 
+import contextlib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from armillary import exception
@@ -15,7 +16,10 @@ LOG = logging.getLogger(__name__)
 
 RESTART_SECONDS_MAX = 15.0
 """How long an operation waits for a daemon that has ended."""
-_FAILURES = (exception.OperationFailed, exception.BuildFailed, exception.BuildNotUndone)
+_FAILURES = (
+    exception.OperationFailed, exception.BuildFailed, exception.BuildNotUndone,
+    exception.Unavailable,
+)  # fmt: skip
 TIMES_MAX = 3
 """How often an operation is begun in all."""
 
@@ -30,6 +34,18 @@ class HasDaemon(Protocol):
 S = TypeVar("S", bound=HasDaemon)
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def outcome_known(daemon: Connection) -> Iterator[None]:
+    """Raise Unavailable for an operation that failed without its daemon: it may have succeeded."""
+    number = daemon.number
+    try:
+        yield
+    except exception.OperationFailed as error:
+        if daemon.is_lost(number):
+            raise exception.Unavailable(reason=str(error.kwargs["reason"])) from error
+        raise
 
 
 def repeated(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:

@@ -23,7 +23,7 @@ from compute_agent.virt.driver import (
 )
 from compute_agent.virt.libvirt import diagnostics, guest_addresses
 from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.daemon_restarts import repeated
+from compute_agent.virt.libvirt.daemon_restarts import outcome_known, repeated
 from compute_agent.virt.libvirt.disks import disk_room
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
@@ -383,7 +383,7 @@ class LibvirtOperations(ComputeDriver):
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
         uuid = instance.uuid
-        with self._operating(uuid, "Live migration"):
+        with outcome_known(self.daemon), self._operating(uuid, "Live migration"):
             try:
                 if not self._live.has_left(uuid):
                     domain = self._existing(uuid)
@@ -395,11 +395,18 @@ class LibvirtOperations(ComputeDriver):
                 # On a failure the destination destroys its copy, so be sure that the guest is here.
                 if not self._live.has_left(uuid):
                     raise
+            self._note_gone(uuid, destination)
+
+    def _note_gone(self, uuid: str, destination: Mapping[str, Any]) -> None:
+        """Note that a guest has left; if that fails, it has left nevertheless."""
+        try:
             self._live.note_gone(uuid, LiveDestination.from_plain(destination))
+        except (DiskError, OSError) as error:
+            LOG.warning("%s has left, and its files cannot be marked: %s", uuid, error)
 
     @repeated
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
-        with self._operating(instance.uuid, "Live migration"):
+        with outcome_known(self.daemon), self._operating(instance.uuid, "Live migration"):
             domain = self._running(instance.uuid)
             self._live.complete(instance.uuid)
             return self._info(domain)

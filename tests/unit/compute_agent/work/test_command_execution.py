@@ -336,6 +336,33 @@ def test_a_rebuild_waits_for_a_hypervisor_that_is_away(
     assert [guest.power_state for guest in driver.list_guests()] == ["running"]
 
 
+@pytest.mark.parametrize("name", ["live_migrate", "complete_live"])
+def test_a_live_migration_waits_for_a_hypervisor_that_is_away(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It may be over: after a failure its conductor would have the copy destroyed, or lost."""
+    instance, spec = built(agent)
+    told, _entries = PATHS["live"]
+    at = {"live_migrate": 2, "complete_live": 3}[name]
+    for number, one in enumerate(told[:at], 1):
+        tell(agent, command(instance, spec, one, number))
+        agent.settle()
+    driver = agent.drivers[told[at].host]
+    can, asked = getattr(driver, name), []
+
+    def away_at_first(*arguments: Any) -> Any:
+        asked.append(name)
+        if len(asked) == 1:
+            raise exception.Unavailable(reason="the daemon has ended")
+        return can(*arguments)
+
+    monkeypatch.setattr(driver, name, away_at_first)
+    tell(agent, command(instance, spec, told[at], at + 1))
+    agent.settle()
+    ((_answer, fault),) = answers(agent)[at + 1]
+    assert (fault, len(asked)) == (None, 2)
+
+
 def test_a_guest_that_cannot_be_put_back_is_kept_for_a_hard_reboot(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from armillary import exception
 from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.daemon_restarts import TIMES_MAX, repeated
+from compute_agent.virt.libvirt.daemon_restarts import TIMES_MAX, outcome_known, repeated
 
 
 class Driver:
@@ -20,6 +20,11 @@ class Driver:
             number=1, is_lost=lambda _number: is_lost, returns=lambda _seconds: returns
         )
         self.daemon = cast("Connection", daemon)
+
+    @repeated
+    def move(self, uuid: str) -> str:
+        with outcome_known(self.daemon):
+            return self.operate(uuid, way="away")
 
     @repeated
     def operate(self, uuid: str, *, way: str) -> str:
@@ -52,3 +57,20 @@ def test_an_operation_fails_in_the_end_with_its_own_reason(
     with pytest.raises(exception.OperationFailed, match="reset by peer"):
         driver.operate("1", way="up")
     assert driver.times == times
+
+
+@pytest.mark.parametrize(
+    ("about", "error"),
+    [
+        pytest.param({"returns": False}, exception.Unavailable, id="stays-away"),
+        pytest.param({}, exception.Unavailable, id="lost-each-time"),
+        pytest.param({"is_lost": False}, exception.OperationFailed, id="failed-by-itself"),
+    ],
+)
+def test_an_operation_without_its_daemon_has_no_known_outcome(
+    about: dict[str, Any], error: type[Exception]
+) -> None:
+    """It may have succeeded, so it must not count as failed."""
+    driver = Driver(failures=99, **about)
+    with pytest.raises(error, match="reset by peer"):
+        driver.move("1")
