@@ -36,7 +36,7 @@ class BrokerUse:
     hears: tuple[str, ...] = ()
     """Topics whose fanout it reads without serving them."""
     makes_exchanges: bool = False
-    """Whether it may create, and so delete, the shared exchanges."""
+    """Whether it may create, and so delete, the shared exchanges; other roles wait for it."""
     writes_events: bool = False
     reads_events: bool = False
 
@@ -58,13 +58,10 @@ TABLE: Mapping[str, Mapping[str, BrokerUse]] = {
             serves=("scheduler",),
             calls=("conductor", "host_states", "placement"),
             tells=("zone_summaries",),
-            makes_exchanges=True,
             writes_events=True,
         )
     },
-    "placement": {
-        TOP: BrokerUse(serves=("placement",), calls=("conductor",), makes_exchanges=True)
-    },
+    "placement": {TOP: BrokerUse(serves=("placement",), calls=("conductor",))},
     CELL_CONDUCTOR: {
         TOP: BrokerUse(
             serves=("host_states",),

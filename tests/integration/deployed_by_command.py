@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 import yaml
@@ -148,9 +149,13 @@ class CommandDeployment(Deployment):
             delete_account(account)
 
     def _secret_of(self, account: str) -> str | None:
-        path = self.command.configuration / "deployment.yaml"
-        secrets: dict[str, str] = yaml.safe_load(path.read_text())["secrets"]
+        secrets: dict[str, str] = self._record()["secrets"]
         return secrets.get(f"broker/{account}")
+
+    def _record(self) -> dict[str, Any]:
+        path = self.command.configuration / "deployment.yaml"
+        record: dict[str, Any] = yaml.safe_load(path.read_text())
+        return record
 
     def prepare(self) -> None:
         port = self.api_url.rpartition(":")[2]
@@ -169,7 +174,8 @@ class CommandDeployment(Deployment):
                 self.command.run, "add-host", "--root", root, "--bundles", str(bundles), *added,
                 "--cell", cell, "--node", f"{cell}-*", "--agent-driver", "simulated",
             )  # fmt: skip
-            self.cells.append(Cell(cell, self._vhost(cell), "", dict(agents)))
+            uuid_of_cell = self._record()["cells"][cell]["uuid"]
+            self.cells.append(Cell(cell, self._vhost(cell), "", dict(agents), uuid_of_cell))
         for agent in others:
             machine = self.folder / agent
             self._run(

@@ -15,13 +15,15 @@ from typing import Any
 import amqp
 import pytest
 from kombu.connection import Connection
+from sqlalchemy.engine import make_url
 
 from armillary import exception
 from armillary.context import admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
-from rpc.broker import topics
+from rpc.broker import broker_accounts, topics
+from rpc.broker.broker_accounts import CELL_CONDUCTOR, COMPUTE, TOP
 from rpc.interface import Interface
 from rpc.notifications import event_feed
 from rpc.transport import Bus
@@ -37,6 +39,7 @@ from tests.fixtures.messages.interfaces import part_of
 from tests.fixtures.services import RABBITMQ
 from tests.fixtures.services.brokers import fresh_vhost
 from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command
+from tests.integration.trust.account_attacks import OWN, Thief, exchanges_of, queues_of
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
@@ -171,6 +174,32 @@ def test_an_agents_account_cannot(what: str, thief: Connection) -> None:
     assert refusal(thief, NOT_FOR_AN_AGENT[what]) == ACCESS_REFUSED
 
 
+@pytest.mark.parametrize(("role", "broker"), OWN)
+def test_an_account_does_nothing_with_what_is_anothers(
+    role: str, broker: str, deployment: CommandDeployment,
+    connections: Callable[[str], Connection],
+) -> None:  # fmt: skip
+    """Each role's, with each queue and exchange that there is, the broker's own ones included."""
+    url = deployment.top_url if broker == TOP else deployment.cells[1].transport_url
+    scope = {COMPUTE: THIEF, CELL_CONDUCTOR: deployment.cells[1].uuid}.get(role)
+    account = broker_accounts.account_name(role, scope, deployment.prefix)
+    thief = Thief(
+        connections(deployment.url_for(url, role, broker, scope)),
+        account, OWN[role, broker], scope or "",
+    )  # fmt: skip
+    vhost = str(make_url(url).database)
+    queues, exchanges = queues_of(vhost), exchanges_of(vhost)
+    assert len(queues) > 5
+    assert len(exchanges) > 10
+    assert thief.successes(queues, exchanges) == []
+
+
+def test_each_role_is_tried_on_each_broker() -> None:
+    """A new one has to be named among the attacks."""
+    assert {*OWN} == {(role, broker) for role, parts in broker_accounts.TABLE.items()
+                      for broker in parts}  # fmt: skip
+
+
 def test_an_agents_events_are_not_among_those_that_people_follow(thief: Connection) -> None:
     """The feed is on the top broker; what an agent may write to is not there on its cell's."""
     assert refusal(thief, publish(event_feed.EXCHANGE, "")) == NOT_FOUND
@@ -205,8 +234,12 @@ HARMFUL: dict[str, Callable[[], amqp.Message]] = {
     "one in a codec that takes minutes": lambda: amqp.Message(
         b"-" + b"a" * 1_000_000, content_type="application/json", content_encoding="punycode"
     ),
+    "one of many values": lambda: amqp.Message(
+        b"[" + b"{}," * 8_000_000 + b"{}]", content_type="application/json",
+        content_encoding="utf-8",
+    ),
 }  # fmt: skip
-"""Messages of a megabyte or less that libraries open before their signature is looked at."""
+"""Messages that libraries open before their signature is looked at; they become larger."""
 
 
 def taken(deployment: CommandDeployment, name: str) -> tuple[int, float]:

@@ -103,6 +103,13 @@ def test_an_agent_makes_nothing_that_others_use() -> None:
     assert [name for name in names if re.match(configure, name)] == []
 
 
+def test_conductors_alone_make_what_all_roles_use() -> None:
+    """Without the exchange of all topics nothing is asked or answered until services restart."""
+    for name in ("armillary", "armillary_replies"):
+        makers = [each for each in ALL if re.match(of(*each).access.configure, name)]
+        assert makers == [("conductor", TOP), ("cell-conductor", CELL)]
+
+
 @pytest.mark.parametrize(("role", "broker"), ALL, ids=lambda each: str(each))
 @pytest.mark.parametrize("topic", ["versioned_notifications", "notifications"])
 def test_no_account_forges_or_reads_notifications(role: str, broker: str, topic: str) -> None:
