@@ -2,19 +2,17 @@
 
 import dataclasses
 import os
-import re
 import socket
 from abc import abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from armillary import exception
 from armillary.files import private_files
-from armillary.names.identifiers import is_host_name
 from programs.application import WithOptions
-from programs.operator.deploy import bundle, processes, record
+from programs.operator.deploy import bundle, option_values, processes, record
 from programs.operator.deploy.bundle import Bundle
 from programs.operator.deploy.deployment import Deployment
 from programs.operator.deploy.layout import Layout
@@ -25,45 +23,6 @@ from programs.operator.deploy.steps import Steps
 DRIVERS = ("process", "libvirt", "simulated")
 NO_HOST = "none"
 FIRST_CELL = "cell1"
-_ADDRESS = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
-_URL = re.compile(r"https?://[\w.:/\[\]-]+")
-_PREFIX = re.compile(r"[a-z][a-z0-9-]{0,15}")
-_CELL = re.compile(r"[a-z][a-z0-9_]{0,30}")
-
-
-def _address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text) or not 0 < int(text.rpartition(":")[2]) < 65536:
-        raise ArgumentTypeError(f"{text!r} is not an address such as 127.0.0.1:5672")
-    return text
-
-
-def _url(text: str) -> str:
-    if not _URL.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not an address such as https://api.example.org:8774")
-    return text
-
-
-def _prefix(text: str) -> str:
-    if text and not _PREFIX.fullmatch(text):
-        raise ArgumentTypeError(
-            f"{text!r} is not a prefix: at most 16 small letters, digits and -, a letter first"
-        )
-    return text
-
-
-def cell_name(text: str) -> str:
-    if not _CELL.fullmatch(text) or text == "top":
-        raise ArgumentTypeError(
-            f"{text!r} is not a name for a cell: at most 31 small letters, digits and _, a letter "
-            "first, and not top"
-        )
-    return text
-
-
-def host_name(text: str) -> str:
-    if text and not is_host_name(text):
-        raise ArgumentTypeError(f"{text!r} is not a host's name: letters, digits and . _ : @ -")
-    return text
 
 
 class _DeployCommand(WithOptions):
@@ -73,7 +32,7 @@ class _DeployCommand(WithOptions):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--root", type=_directory, default=Path("/"), metavar="DIR",
+            "--root", type=option_values.directory, default=Path("/"), metavar="DIR",
             help="directory that takes the place of / for all files; default: %(default)s",
         )  # fmt: skip
         parser.add_argument(
@@ -165,28 +124,28 @@ class DeploySingle(WithServices):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--prefix", type=_prefix,
+            "--prefix", type=option_values.prefix,
             help="prefix of accounts, virtual hosts and databases, if deployments share a server",
         )  # fmt: skip
         parser.add_argument(
-            "--broker", type=_address, metavar="HOST:PORT",
+            "--broker", type=option_values.address, metavar="HOST:PORT",
             help="address of RabbitMQ for services; default: 127.0.0.1:5672",
         )  # fmt: skip
         parser.add_argument(
-            "--database", type=_address, metavar="HOST:PORT",
+            "--database", type=option_values.address, metavar="HOST:PORT",
             help="address of the database server for services; default: 127.0.0.1 and its usual "
             "port",
         )  # fmt: skip
         parser.add_argument(
-            "--api", type=_address, metavar="HOST:PORT",
+            "--api", type=option_values.address, metavar="HOST:PORT",
             help="address of the Compute API; default: 127.0.0.1:8774",
         )  # fmt: skip
         parser.add_argument(
-            "--placement", type=_address, metavar="HOST:PORT",
+            "--placement", type=option_values.address, metavar="HOST:PORT",
             help="address of the Placement API; default: 127.0.0.1:8778",
         )  # fmt: skip
         parser.add_argument(
-            "--host", type=host_name,
+            "--host", type=option_values.host_name,
             help=f"name of this machine's agent; {NO_HOST}: no agent; default: the machine's name",
         )  # fmt: skip
         parser.add_argument(
@@ -236,17 +195,13 @@ def choose(settings: Settings, parsed_args: Namespace) -> None:
             setattr(settings, field.name, "" if value == NO_HOST else value)
 
 
-def _directory(text: str) -> Path:
-    return Path(text).resolve()
-
-
 class _AddCommand(WithServices):
     """Common part of commands that add to a deployment: the file for another machine."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--broker", type=_address, metavar="HOST:PORT", dest="outside_broker",
+            "--broker", type=option_values.address, metavar="HOST:PORT", dest="outside_broker",
             help="address of RabbitMQ for other machines; remembered",
         )  # fmt: skip
 
@@ -285,7 +240,11 @@ class DeployAddHost(_AddCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "hosts", nargs="+", metavar="host", type=host_name, help="the agent's host"
+            "hosts",
+            nargs="+",
+            metavar="host",
+            type=option_values.host_name,
+            help="the agent's host",
         )
         parser.add_argument(
             "--bundles", type=Path, default=Path(), metavar="DIR",
@@ -299,7 +258,7 @@ class DeployAddHost(_AddCommand):
         )  # fmt: skip
 
         parser.add_argument(
-            "--api", type=_url, metavar="URL", dest="outside_api",
+            "--api", type=option_values.url, metavar="URL", dest="outside_api",
             help="address of the API for other machines, such as https://api.example.org:8774, "
             "from which hosts fetch images; remembered; default: that of deploy single",
         )  # fmt: skip
@@ -334,7 +293,7 @@ class DeployAddCell(_AddCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("cell", type=cell_name, help="name of the cell")
+        parser.add_argument("cell", type=option_values.cell_name, help="name of the cell")
         parser.add_argument(
             "--node", action="append", dest="cell_nodes", metavar="PATTERN",
             help="host that the cell may have besides those of add-host, such as 'rack1-*'; may be "
@@ -346,7 +305,7 @@ class DeployAddCell(_AddCommand):
             "this machine runs it",
         )  # fmt: skip
         parser.add_argument(
-            "--database", type=_address, metavar="HOST:PORT", dest="outside_database",
+            "--database", type=option_values.address, metavar="HOST:PORT", dest="outside_database",
             help="address of the database server for other machines; remembered",
         )  # fmt: skip
 

@@ -4,15 +4,9 @@ from argparse import ArgumentParser, Namespace
 
 from armillary import exception
 from programs.operator.deploy import cell_removal
-from programs.operator.deploy.commands import (
-    NO_HOST,
-    WithServices,
-    cell_name,
-    choose,
-    host_name,
-    record_of,
-)
+from programs.operator.deploy.commands import NO_HOST, WithServices, choose, record_of
 from programs.operator.deploy.deployment import Deployment
+from programs.operator.deploy.option_values import cell_name, host_name
 
 
 class DeployRemoveHost(WithServices):
