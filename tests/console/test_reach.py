@@ -187,7 +187,7 @@ def test_lists_that_a_policy_refuses_are_not_offered(tab: Tab) -> None:
     lists = re.compile(r"/v2.1/(flavors/detail|images/detail|os-availability-zone)")
     tab.page.route(lists, lambda route: route.fulfill(**refused))
     page = tab.open("/what-if?amounts=free&VCPU=1&MEMORY_MB=64&DISK_GB=1")
-    page.get_by_text("It would go to").wait_for()
+    page.get_by_text("It would go to").first.wait_for()
     tab.page.unroute(lists)
 
 
