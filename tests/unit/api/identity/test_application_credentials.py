@@ -239,7 +239,8 @@ def test_an_expired_credential_says_so(web: Client, conf: cfg.ConfigOpts) -> Non
 def test_names_are_unique_for_each_user(web: Client) -> None:
     alice, root = log_in(web), log_in(web, "root")
     make(web, alice)
-    assert make(web, alice, 409)["message"].endswith("with the name ci already exists.")
+    said = "Another application credential with the name ci already exists."
+    assert make(web, alice, 409)["message"] == said
     wanted = {"application_credential": {"name": "ci"}}
     of_root = f"{V3}/users/root/application_credentials"
     assert send(web, "POST", of_root, root, wanted).status_code == 201
