@@ -73,7 +73,7 @@ OF_OTHERS = {
     "aggregate.update_prop": ("conductor.super_conductor.endpoints.aggregates", '"update_prop"'),
     "server_group.create": ("conductor.super_conductor.accept.server_groups", '"create"'),
     "server_group.delete": ("conductor.super_conductor.accept.server_groups", '"delete"'),
-    "server_group.add_member": ("conductor.super_conductor.accept.acceptance", '"add_member"'),
+    "server_group.add_member": ("conductor.super_conductor.accept.accepted_rows", '"add_member"'),
     "metrics.update": ("compute_agent.reporting.reporter", ".metrics_update("),
     "compute.exception": ("conductor.common.cell_db.notify", ".compute_exception("),
     "virt_driver.connect.error": ("compute_agent.reporting.reporter", ".driver_lost("),
