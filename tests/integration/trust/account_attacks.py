@@ -60,6 +60,7 @@ OWN: Mapping[tuple[str, str], Own] = {
     (OPERATOR, TOP): Own(writes="armillary"),
     (PARENT_ZONE, TOP): Own("zone_summaries_fanout", "armillary_zone"),
     (MONITOR, TOP): Own(),
+    (MONITOR, CELL): Own(),
     ("conductor", CELL): Own(writes="armillary_cell_conductor"),
     (CELL_CONDUCTOR, CELL): Own(
         "cell_conductor([._].*)?|compute_fanout",

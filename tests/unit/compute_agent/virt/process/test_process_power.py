@@ -17,6 +17,7 @@ from compute_agent.virt.driver import Feature, GuestInfo
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads
+from compute_agent.virt.process.workload_processes import WorkloadProcesses
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.instance import Instance
 from tests import builders
@@ -152,7 +153,7 @@ def test_a_delete_does_not_wait_for_the_grace_of_a_stop(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shim is notified, and need not be killed."""
-    monkeypatch.setattr(ProcessGuest, "_kill_shim", lambda _: pytest.fail("it did not listen"))
+    monkeypatch.setattr(WorkloadProcesses, "kill_shim", lambda _: pytest.fail("it did not listen"))
     instance = processes.spawn_ready(DEAF)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         stopping = pool.submit(off, processes, instance, 300.0)
