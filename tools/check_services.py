@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-PORTS = Path(__file__).parents[1] / "tests" / "fixtures" / "ports.py"
+PORTS = Path(__file__).parents[1] / "tests" / "fixtures" / "services" / "ports.py"
 """Tests that run beside this take other ports."""
 SECONDS_MAX = 240
 CELL = str(uuid.uuid4())
