@@ -7,7 +7,7 @@ pool of its own, and callers wait no longer than a time limit.
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from oslo_config import cfg
@@ -135,13 +135,10 @@ class Cells:
         short = min(self._timeout_seconds, SILENT_TIMEOUT_SECONDS)
         return asked.wait(short if asked.was_silent else self._timeout_seconds)
 
-    def check_answering(self, cell_uuid: str, down_cells: Collection[str] = ()) -> None:
-        """Raise CellUnavailable, without asking, if a cell did not answer the last time.
-
-        Or if it is one of ``down_cells``, by name, as :meth:`ask_all` returns them.
-        """
+    def check_answering(self, cell_uuid: str) -> None:
+        """Raise CellUnavailable, without asking, if a cell did not answer the last time."""
         cell = self._database.read(cells_db.get_cell, cell_uuid)
-        if cell.name in down_cells or self._link_to(cell).is_silent:
+        if self._link_to(cell).is_silent:
             raise exception.CellUnavailable(cell=cell.name, reason="no answer to the last request")
 
     def ask_all(

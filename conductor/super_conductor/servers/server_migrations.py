@@ -38,7 +38,7 @@ class ServerMigrations:
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
         if filters.instance_uuid and answers.down_cells:
-            self._servers.check_reachable(context, filters.instance_uuid, answers.down_cells)
+            self._servers.check_reachable(context, filters.instance_uuid)
         by_uuid: dict[str, Migration] = {}
         own = self._database.read(own_migrations, answers.by_cell)
         for move in own:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -87,16 +87,14 @@ class ServerReader:
             else:
                 return as_mapped(cell_reports.asked_for(found, instance_uuid), mapping)
 
-    def check_reachable(
-        self, context: RequestContext, instance_uuid: str, down_cells: Collection[str] = ()
-    ) -> None:
-        """Raise CellUnavailable if a server's cell did not answer, as ``Cells.check_answering``.
+    def check_reachable(self, context: RequestContext, instance_uuid: str) -> None:
+        """Raise CellUnavailable if a server's cell did not answer the last time.
 
         Raises InstanceNotFound for one that the caller cannot see.
         """
         mapping = self._get_mapping(context, instance_uuid)
         if mapping.cell_uuid not in (None, CELL0_UUID):
-            self._cells.check_answering(str(mapping.cell_uuid), down_cells)
+            self._cells.check_answering(str(mapping.cell_uuid))
 
     def get_unknown(self, context: RequestContext, instance_uuid: str) -> Instance:
         """Return what is known here of a server whose cell or zone does not answer.
