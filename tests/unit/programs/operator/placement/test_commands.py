@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from armillary import conf
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.repair.allocation_audit import AuditResult
@@ -40,6 +41,7 @@ def test_services_are_asked_over_the_broker(run_manage: Run, tmp_path: Path) -> 
     url = f"kombu+memory:////{uuid.uuid4()}"
     conf_file = tmp_path / "manage.conf"
     conf_file.write_text(f"[DEFAULT]\ntransport_url = {url}\nstate_path = {tmp_path}\n")
+    conf.register_all(cfg.CONF)
     bus = bus_maker(cfg.CONF, "armillary-conductor")(url, TOP)
     server = an_rpc_server(bus, SuperConductorAPI, "host", Conductor())
     server.start()
